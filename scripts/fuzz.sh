@@ -28,7 +28,9 @@ TANDEM_REQUIRE_NVCC=0 TANDEM_NVCC=none RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-
     cargo build --release --locked --quiet --manifest-path fuzz/Cargo.toml --target "$host" \
     --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
 
-for target in ${*:-$all}; do
+# Runs one target.
+fuzz() {
+    target=$1
     corpus=fuzz/corpus/$target
     artifacts=fuzz/artifacts/$target
     mkdir -p "$corpus" "$artifacts"
@@ -49,15 +51,31 @@ for target in ${*:-$all}; do
     for seed in $seeds; do
         cp "$seed" "$corpus/seed-$(basename "$seed")"
     done
-    echo "fuzz $target: $seconds s"
     if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len="$bytes" -timeout="$longest" \
         -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$artifacts/" "$corpus" \
         >"$artifacts/last.log" 2>&1; then
         tail -n 30 "$artifacts/last.log" >&2
         echo "fuzz $target: failed; the input lies in $artifacts" >&2
-        exit 1
+        return 1
     fi
     # A target that ran nothing found nothing.
-    grep -qE 'number_of_executed_units: *[1-9]' "$artifacts/last.log" || { echo "fuzz $target: nothing ran" >&2; exit 1; }
-    grep -E 'number_of_executed_units|peak_rss_mb' "$artifacts/last.log"
+    grep -qE 'number_of_executed_units: *[1-9]' "$artifacts/last.log" || { echo "fuzz $target: nothing ran" >&2; return 1; }
+    echo "fuzz $target: $seconds s, $(grep -E 'number_of_executed_units|peak_rss_mb' "$artifacts/last.log" | tr -s ' \n' ' ')"
+}
+
+# One on each processor at a time.
+[ $# -gt 0 ] || set -- $all
+status=0
+while [ $# -gt 0 ]; do
+    processes=
+    for _ in $(seq "$(nproc)"); do
+        [ $# -gt 0 ] || break
+        fuzz "$1" &
+        processes="$processes $!"
+        shift
+    done
+    for process in $processes; do
+        wait "$process" || status=1
+    done
 done
+exit "$status"

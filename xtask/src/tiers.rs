@@ -9,7 +9,7 @@ struct Tier {
     name: &'static str,
     /// What a machine must have, for people.
     needs: &'static str,
-    /// Files of tests, `crates/*/tests/NAME.rs`, between spaces.
+    /// Programs of tests, `crates/*/tests/NAME.rs` or `crates/*/tests/NAME/main.rs`, between spaces.
     files: &'static str,
     /// What runs them.
     runs: Runs,
@@ -33,7 +33,7 @@ const TIERS: [Tier; 8] = [
         name: "cpu",
         needs: "nothing",
         files: "binary callers circuits cpu damage engine faults fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
-                properties replays requests service_compat service_database_tls service_drills service_grpc service_hands service_http service_http2 service_inputs service_many service_nodes service_objects service_overview service_store service_tls service_tokens service_traces store values wiped witness",
+                properties replays requests service store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
     },
@@ -52,8 +52,8 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove recordings reduce sort \
-                service vector wait",
+        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove recordings reduce serve \
+                sort vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node, Chromium", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },
@@ -134,7 +134,8 @@ pub(crate) fn check(files: &BTreeMap<String, String>) -> Vec<String> {
     let mut broken = Vec::new();
     let mut tests = BTreeMap::new();
     for path in files.keys().filter(|path| path.starts_with("crates/")) {
-        let name = path.split_once("/tests/").and_then(|(_, file)| file.strip_suffix(".rs"));
+        let name =
+            path.split_once("/tests/").and_then(|(_, file)| file.strip_suffix("/main.rs").or(file.strip_suffix(".rs")));
         if let Some(name) = name.filter(|name| !name.contains('/')) {
             tests.insert(name, path);
         }
@@ -166,7 +167,9 @@ mod tests {
         let mut files: BTreeMap<_, _> = TIERS.iter().flat_map(|tier| tier.files.split_whitespace().map(path)).collect();
         let table = TIERS.iter().map(|tier| format!("| `{}` | {} |\n", tier.name, tier.needs)).collect();
         files.insert("ARCHITECTURE.md".into(), table);
-        files.insert("crates/a/tests/support/mod.rs".into(), String::new());
+        for part in ["support/mod.rs", "service/http.rs"] {
+            files.insert(format!("crates/a/tests/{part}"), String::new());
+        }
         files
     }
 
@@ -175,11 +178,17 @@ mod tests {
         assert!(check(&whole()).is_empty(), "{:?}", check(&whole()));
         let mut files = whole();
         files.insert("crates/a/tests/latest.rs".into(), String::new());
+        files.insert("crates/a/tests/newest/main.rs".into(), String::new());
         files.remove("crates/a/tests/e2e.rs");
         files.insert("ARCHITECTURE.md".into(), files["ARCHITECTURE.md"].replace("`plan`", "`plans`"));
         let broken = check(&files);
-        assert_eq!(broken.len(), 3, "{broken:?}");
-        let expected = ["latest.rs: belongs to no tier", "no row of `plan`", "e2e names e2e"];
+        assert_eq!(broken.len(), 4, "{broken:?}");
+        let expected = [
+            "latest.rs: belongs to no tier",
+            "newest/main.rs: belongs to no tier",
+            "no row of `plan`",
+            "e2e names e2e",
+        ];
         assert!(broken.iter().zip(expected).all(|(broken, part)| broken.contains(part)), "{broken:?}");
     }
 

@@ -117,6 +117,14 @@ pub(crate) enum Keys {
         #[command(flatten)]
         service: Service,
     },
+    /// Load a key onto the devices before a job needs it, and wait until it is there
+    #[command(after_help = "Example:\n  tandem keys preload withdraw")]
+    Preload {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        service: Service,
+    },
     /// Take a key off the devices where it is idle
     #[command(after_help = "Example:\n  tandem keys evict withdraw")]
     Evict {
@@ -304,6 +312,20 @@ pub(crate) fn keys(what: &Keys) -> Outcome {
                 }
             };
             service.tell(&key.map_err(failure)?, |key| text(&key["name"]));
+        }
+        Keys::Preload { name, service } => {
+            let client = service.client()?;
+            let path = format!("{}/preload?wait={WAIT}", path(name)?);
+            // Each time it waits for as long as the service allows.
+            let (key, on) = loop {
+                let key = client.call(Method::POST, &path, &[], Content::Empty).map_err(failure)?;
+                let is_loading = key["loading"] == true;
+                let on: Vec<String> = key["on"].as_array().map_or(Vec::new(), |on| on.iter().map(text).collect());
+                if !is_loading {
+                    break (key, on.join(", "));
+                }
+            };
+            service.tell(&key, |key| format!("{} on {on}", text(&key["name"])));
         }
         Keys::Evict { name, service } => {
             let told = service.client()?.call(Method::POST, &format!("{}/evict", path(name)?), &[], Content::Empty);

@@ -23,6 +23,9 @@ pub(crate) struct BenchServe {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     server: Server,
+    /// Another node of the same database, which gets jobs in its turn; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    node: Vec<String>,
     /// Callers, each of which submits a job, waits for its proof and submits the next; several numbers are measured one after the other
     #[arg(short = 'c', long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: Vec<u32>,
@@ -90,14 +93,17 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
     let mut plot = Plot::open(&args.plot, "callers", "proofs/s")?;
     let access = Access { token: args.server.token()?, authority: args.server.ca.clone(), own: args.server.own() };
     let client = Client::with(&args.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))?;
+    let others = args.node.iter().map(|node| Client::with(node, &access));
+    let others = others.collect::<Result<Vec<_>, _>>().map_err(|e| Failure::input(format!("--node {e}")))?;
     let (pairs, []) = args.files.as_chunks::<2>() else {
         return Err(Failure::input("expected a witness after each key"));
     };
     let works = pairs.iter().map(|[key, witness]| work(session, &client, key, witness)).collect::<Outcome<Vec<_>>>()?;
-    // Loads the keys onto the devices.
-    for number in 0..works.len() {
-        verify(&works, &[one(&client, &works, number, Instant::now())?])?;
+    for (other, node) in others.iter().zip(&args.node) {
+        is_node_of(other, node, &works)?;
     }
+    let clients: Vec<Client> = std::iter::once(client).chain(others).collect();
+    warm_up(&clients, &works)?;
     let names: Vec<_> = works.iter().map(|work| work.name.as_str()).collect();
     let head = ["callers", "proofs/s", "p50 ms", "p90 ms", "p99 ms", "no job", "no proof", "added ms"];
     let mut table = vec![head.map(String::from).to_vec()];
@@ -110,8 +116,8 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
     for load in loads {
         let begun = Instant::now();
         let done = match load {
-            Load::Closed(clients) => closed(&client, &works, clients as usize, args.jobs as usize)?,
-            Load::Open(rate) => open(&client, &works, rate, args.jobs as usize)?,
+            Load::Closed(callers) => closed(&clients, &works, callers as usize, args.jobs as usize)?,
+            Load::Open(rate) => open(&clients, &works, rate, args.jobs as usize)?,
         };
         let seen = Seen::of(&done, begun.elapsed().as_secs_f64());
         let callers = match load {
@@ -127,6 +133,9 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
         match load {
             Load::Closed(clients) => row["clients"] = clients.into(),
             Load::Open(rate) => row["rate"] = rate.into(),
+        }
+        if clients.len() > 1 {
+            row["nodes"] = clients.len().into();
         }
         row["keys"] = names.iter().map(|name| Value::from(*name)).collect();
         rows.append_row(done.first().map_or("", |done| &done.device), row)?;
@@ -156,6 +165,40 @@ fn work<'a>(session: &Session, client: &Client, key: &Path, witness: &'a Path) -
     Ok(Work { name, witness, curve: verifier.curve(), verifier })
 }
 
+/// Fails unless a node knows the keys, which were given to another one.
+fn is_node_of(client: &Client, node: &str, works: &[Work<'_>]) -> Outcome {
+    for work in works {
+        match client.get(&format!("/v1/keys/{}", work.name)) {
+            Ok(_) => {}
+            Err(CallError::Refused { status: 404, .. }) => {
+                let why = "it does not have the key that --server has; expected a node of the same database";
+                return Err(Failure::input(format!("--node {node}: {why}")));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Loads the keys onto the devices of all nodes, and has each key make a proof.
+fn warm_up(clients: &[Client], works: &[Work<'_>]) -> Outcome {
+    for client in clients {
+        for work in works {
+            interrupt::check()?;
+            let path = format!("/v1/keys/{}/preload?wait=60", work.name);
+            match client.call(Method::POST, &path, &[], Content::Empty) {
+                // Whoever may not, or has no room for all of them, loads a key with its first job.
+                Ok(_) | Err(CallError::Refused { .. }) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+    for number in 0..works.len() {
+        verify(works, &[one(clients, works, number, Instant::now())?])?;
+    }
+    Ok(())
+}
+
 fn failed(error: CallError) -> Failure {
     match error.is_callers() {
         true => Failure::input(error.to_string()),
@@ -163,9 +206,11 @@ fn failed(error: CallError) -> Failure {
     }
 }
 
-/// One job that was due at a time, from its submission to its proof.
-fn one(client: &Client, works: &[Work<'_>], number: usize, due: Instant) -> Outcome<Done> {
+/// The job of this number, which was due at a time, from its submission to its proof: works take turns, and after each round of them nodes.
+fn one(clients: &[Client], works: &[Work<'_>], number: usize, due: Instant) -> Outcome<Done> {
     interrupt::check()?;
+    let client = &clients[number / works.len() % clients.len()];
+    let number = number % works.len();
     let work = &works[number];
     let path = format!("/v1/jobs?key={}", work.name);
     let sent = Instant::now();
@@ -210,7 +255,7 @@ fn verify(works: &[Work<'_>], done: &[Done]) -> Outcome {
     Ok(())
 }
 
-fn closed(client: &Client, works: &[Work<'_>], clients: usize, jobs: usize) -> Outcome<Vec<Done>> {
+fn closed(clients: &[Client], works: &[Work<'_>], callers: usize, jobs: usize) -> Outcome<Vec<Done>> {
     let next = AtomicUsize::new(0);
     let caller = || -> Outcome<Vec<Done>> {
         let mut done = Vec::new();
@@ -219,20 +264,20 @@ fn closed(client: &Client, works: &[Work<'_>], clients: usize, jobs: usize) -> O
             if i >= jobs {
                 return Ok(done);
             }
-            done.push(one(client, works, i % works.len(), Instant::now())?);
+            done.push(one(clients, works, i, Instant::now())?);
         }
     };
     std::thread::scope(|scope| {
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, caller);
-        let threads = (0..clients).map(spawn).collect::<std::io::Result<Vec<_>>>();
-        let threads = threads.map_err(|e| Failure::device(format!("cannot start {clients} threads: {e}")))?;
+        let threads = (0..callers).map(spawn).collect::<std::io::Result<Vec<_>>>();
+        let threads = threads.map_err(|e| Failure::device(format!("cannot start {callers} threads: {e}")))?;
         let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
         Ok(ended.collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
     })
 }
 
 /// Jobs at the times of a Poisson process: the gaps are exponential.
-fn open(client: &Client, works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<Vec<Done>> {
+fn open(clients: &[Client], works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<Vec<Done>> {
     let (done, under_way) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let started = Instant::now();
     std::thread::scope(|scope| {
@@ -252,7 +297,7 @@ fn open(client: &Client, works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<
             }
             let (done, under_way) = (&done, &under_way);
             let job = move || {
-                let ended = one(client, works, i % works.len(), started + due);
+                let ended = one(clients, works, i, started + due);
                 under_way.fetch_sub(1, Ordering::SeqCst);
                 done.lock().unwrap_or_else(|p| p.into_inner()).push(ended);
             };

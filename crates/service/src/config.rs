@@ -10,7 +10,7 @@ use toml::{Table, Value};
 mod nodes;
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 48] = [
+pub const SETTINGS: [(&str, &str, &str); 49] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -46,6 +46,7 @@ pub const SETTINGS: [(&str, &str, &str); 48] = [
     ),
     ("key_cache_mib", "TANDEM_SERVE_KEY_CACHE_MIB", "MiB of keys that a node keeps of those in blobs"),
     ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
+    ("preload", "TANDEM_SERVE_PRELOAD", "names of keys that each worker loads when it is ready, as a list"),
     ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
     ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
     (
@@ -219,6 +220,8 @@ pub struct Config {
     /// Keys in this folder may be registered by path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_folder: Option<PathBuf>,
+    /// Keys that each worker loads when it is ready, by name.
+    pub preload: Vec<String>,
     /// A device for each worker, in the words of `--device`.
     pub workers: Vec<String>,
     /// MiB of keys that a worker keeps on its device.
@@ -307,6 +310,7 @@ impl Default for Config {
             affinity_seconds: 10,
             key_cache_mib: 128 << 10,
             key_folder: None,
+            preload: Vec::new(),
             workers: vec!["auto".into()],
             key_memory_mib: 16 << 10,
             key_proofs: 1,
@@ -426,8 +430,12 @@ impl Config {
         if let Some(url) = &self.otlp {
             Collector::new(url).map_err(|e| format!("otlp ({OTLP}): {e}"))?;
         }
-        if let Some(name) = self.keys.keys().find(|name| !is_name(name)) {
-            return Err(format!("keys: '{name}': {NAME}"));
+        for (of, name) in
+            self.keys.keys().map(|name| ("keys", name)).chain(self.preload.iter().map(|name| ("preload", name)))
+        {
+            if !is_name(name) {
+                return Err(format!("{of}: '{name}': {NAME}"));
+            }
         }
         match self.programs.keys().find(|name| !self.keys.contains_key(*name)) {
             Some(name) => Err(format!("programs: '{name}': expected the name of a key of [keys]")),
@@ -607,6 +615,7 @@ mod tests {
             (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
+            (Some("data = 'd'\npreload = ['a/b']"), &[], &["preload: 'a/b'"]),
             (Some("data = 'd'\ninterfaces = ['x']"), &[], &["tandem.toml: line 2", "rapidsnark", "iden3"]),
             (Some("data = 'd'\nlog = 'x'"), &[], &["tandem.toml: line 2", "text", "json"]),
             (Some("data = 'd'\n[programs]\na = 'b'"), &[], &["programs: 'a'", "[keys]"]),

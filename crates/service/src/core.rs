@@ -12,6 +12,7 @@ use crate::store::{
     Calculated, Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
 };
 use crate::traces::{Collector, Traces};
+use crate::worker::protocol::KeyFile;
 use crate::worker::{have, Slot};
 use crate::Role;
 use rustls::ServerConfig;
@@ -396,6 +397,27 @@ impl Core {
                 Ok(file)
             }
         }
+    }
+
+    /// A key's file as workers find it.
+    pub(crate) fn key_file(&self, key: &KeyRow) -> KeyFile {
+        let path = match &self.key_cache {
+            Some(cache) => cache.path(&format!("{}.zkey", key.hash)),
+            None => PathBuf::from(&key.path),
+        };
+        KeyFile { path, from: self.key_cache.as_ref().map(|_| self.keys.source(&key.path)), hash: key.hash.clone() }
+    }
+
+    /// The keys that each worker loads when it is ready.
+    pub(crate) fn preloaded(&self) -> Vec<KeyFile> {
+        let find = |name: &String| match self.store.key(name) {
+            Ok(key) => key.map(|key| self.key_file(&key)),
+            Err(error) => {
+                self.database_failed(&error);
+                None
+            }
+        };
+        self.config.preload.iter().filter_map(find).collect()
     }
 
     /// Gives a key the program that calculates its witnesses, after a look at the file.

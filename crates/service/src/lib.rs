@@ -58,6 +58,12 @@ const ORPHAN: Duration = Duration::from_secs(24 * 3600);
 /// Between two looks for late and old jobs.
 const TIDY: Duration = Duration::from_secs(1);
 
+/// How long a start waits for a lock that may be that of a service which has just been killed.
+const LOCKED: Duration = Duration::from_secs(2);
+
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// How long a service that ends waits for the collector of traces.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -114,6 +120,14 @@ pub fn serve(
     for (name, path) in &core.config.programs {
         let path = path.canonicalize().map_err(|e| format!("programs.{name}: {}: {e}", path.display()))?;
         core.register_program(name, &path, false).map_err(|e| format!("programs.{name}: {e}"))?;
+    }
+    for name in &core.config.preload {
+        let key = core.store.key(name).map_err(|e| cannot(&data, "look for keys", &e))?;
+        key.ok_or_else(|| {
+            format!(
+                "preload: no key is called '{name}'; expected a name of [keys], or of a key that was registered before"
+            )
+        })?;
     }
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
@@ -224,11 +238,18 @@ fn recover(core: &Core) -> Result<(), Box<dyn std::error::Error>> {
 fn lock(data: &Path) -> Result<Flock<File>, String> {
     let path = data.join("lock");
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-    // Workers that a killed service left hold no lock: the file is closed in them.
-    let file = open().map_err(|e| format!("{}: cannot open: {e}", path.display()))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
-        format!("{}: another tandem serve uses this folder; stop it, or say another --data", data.display())
-    })
+    let mut file = open().map_err(|e| format!("{}: cannot open: {e}", path.display()))?;
+    // Workers that a killed service left hold no lock: the file is closed in them. One that it was just starting has it until then.
+    let begun = Instant::now();
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((back, _)) if begun.elapsed() < LOCKED => file = back,
+            Err(_) => break,
+        }
+        std::thread::sleep(AGAIN);
+    }
+    Err(format!("{}: another tandem serve uses this folder; stop it, or say another --data", data.display()))
 }
 
 /// Makes a file for this user alone, if there is none: SQLite gives those beside it the same mode.
@@ -239,4 +260,24 @@ fn own_file(path: &Path) -> std::io::Result<()> {
 /// How long the service waits for its jobs when it drains.
 fn drain_over(core: &Core, begun: Instant) -> bool {
     begun.elapsed() > Duration::from_secs(core.config.drain_seconds.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_given_up_soon_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path()).unwrap();
+        let begun = Instant::now();
+        let refused = lock(folder.path()).unwrap_err();
+        assert!(refused.contains("another tandem serve uses this folder") && begun.elapsed() >= LOCKED, "{refused}");
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| lock(folder.path()).is_ok());
+            std::thread::sleep(LOCKED / 10);
+            drop(held);
+            assert!(waits.join().unwrap());
+        });
+    }
 }

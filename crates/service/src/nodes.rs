@@ -19,13 +19,13 @@ pub(crate) struct Report {
     pub(crate) ready: usize,
     pub(crate) jobs: usize,
     pub(crate) draining: bool,
-    /// Hashes of the keys on devices whose workers are idle.
+    /// Hashes of the keys on devices whose workers are idle, or were since the report before.
     pub(crate) idle_keys: BTreeSet<String>,
 }
 
 impl Report {
     fn of(core: &Core) -> Report {
-        let workers: Vec<_> = core.slots.iter().map(|slot| (slot.is_idle(), slot.status())).collect();
+        let workers: Vec<_> = core.slots.iter().map(|slot| (slot.was_idle(), slot.status())).collect();
         let idle = workers.iter().filter(|(is_idle, _)| *is_idle && !core.is_draining());
         Report {
             workers: workers.len(),

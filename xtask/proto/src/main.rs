@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build_transport(false)
         // Pieces are taken out of what was received, without a copy.
         .bytes(".")
-        // It has a witness.
-        .skip_debug([".tandem.v1.SubmitRequest"])
+        // They have witnesses.
+        .skip_debug([".tandem.v1.SubmitRequest", ".tandem.v1.SubmitBatchRequest"])
         .out_dir(folder)
         .compile_fds(files)?;
     Ok(())

@@ -62,6 +62,7 @@ pub(super) fn seeds([witness, key, program, inputs, _]: &[Vec<u8>; 5]) -> Vec<Ca
     all.extend([
         http(format!("POST /v1/jobs/{id}/cancel"), "", b""),
         http(format!("GET /v1/batches/{id}"), "", b""),
+        http("POST /v1/keys/product/preload?wait=1".into(), "", b""),
         http("POST /v1/keys/product/evict".into(), "", b""),
         http("DELETE /v1/keys/other".into(), "", b""),
         http("POST /v1/jobs?key=product&priority=5&deadline_seconds=60".into(), "idempotency-key: a-1\r\n", witness),
@@ -99,7 +100,17 @@ fn calls(witness: &[u8], key: &[u8]) -> Vec<Vec<Frame>> {
     let prover = |method: &str, messages: &[Vec<u8>]| call(&format!("/tandem.v1.Prover/{method}"), messages);
     let head = field(1, &[field(1, b"product"), field(5, b"b-2")].concat());
     let piece = field(2, &witness[..witness.len().min(1 << 13)]);
+    // Of a batch, files come between head and pieces.
+    let file = |name: &[u8]| field(2, &field(1, name));
+    let part = field(3, &witness[..witness.len().min(1 << 13)]);
+    let files = [field(1, &field(1, b"product")), file(b"a"), part.clone(), file(b"b"), part];
     vec![
+        prover("SubmitBatch", &files),
+        prover("GetBatch", std::slice::from_ref(&id)),
+        prover("WaitBatch", std::slice::from_ref(&id)),
+        prover("GetBatchResults", std::slice::from_ref(&id)),
+        prover("CancelBatch", std::slice::from_ref(&id)),
+        prover("PreloadKey", &[[field(1, b"product"), vec![0x10, 1]].concat()]),
         prover("Submit", &[head, piece]),
         prover("GetVersion", &[Vec::new()]),
         prover("GetJob", std::slice::from_ref(&id)),

@@ -1,15 +1,18 @@
 //! The service `tandem.v1.Prover`. What a call does stands beside the address of HTTP that does the same.
 
 use super::connection::Flight;
-use super::content::begin;
+use super::content::{begin, form, unpack, FRAMED};
 use super::views;
 use crate::core::Core;
 use crate::http::caller::Caller;
 use crate::http::keys::{self, Register};
-use crate::http::submit::{self, request_id, Wanted, DEADLINES, PRIORITIES};
-use crate::http::{blocking, jobs, Refusal};
+use crate::http::submit::{self, Wanted, DEADLINES, PRIORITIES};
+use crate::http::{batch, blocking, jobs, Refusal};
 use crate::proto::{self, *};
-use crate::store::{Form, KeyRow};
+use crate::store::KeyRow;
+use crate::traces::Parent;
+use hyper::StatusCode;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -18,6 +21,9 @@ use tonic::{async_trait, Request, Response, Status, Streaming};
 
 /// How often one that waits looks for what has changed.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// What a reader is told that takes nothing.
+const SLOW: &str = "the results were taken too slowly; ask again";
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -32,7 +38,7 @@ fn opened<T>(request: Request<T>) -> Result<(Caller, T), Refusal> {
     let caller = extensions
         .get::<Caller>()
         .cloned()
-        .ok_or_else(|| Refusal::new(hyper::StatusCode::UNAUTHORIZED, "unauthorized", "the caller is unknown"))?;
+        .ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", "the caller is unknown"))?;
     Ok((caller, message))
 }
 
@@ -48,29 +54,38 @@ impl Prover {
         Ok(Response::new(blocking(&self.core, body).await?))
     }
 
+    /// Answers with what is sent by `send`, which goes on beside the answer.
+    fn stream<T: Send + 'static, F: Future<Output = Result<(), Refusal>> + Send + 'static>(
+        &self,
+        flight: Option<Arc<Flight>>,
+        send: impl FnOnce(Arc<Core>, mpsc::Sender<Result<T, Status>>) -> F,
+    ) -> Response<ReceiverStream<Result<T, Status>>> {
+        let (sender, receiver) = mpsc::channel(1);
+        let sending = send(self.core.clone(), sender.clone());
+        tokio::spawn(async move {
+            let _flight = flight;
+            if let Err(refusal) = sending.await {
+                let _ = sender.send(Err(refusal.into())).await;
+            }
+        });
+        Response::new(ReceiverStream::new(receiver))
+    }
+
     async fn registered(&self, (key, is_new): (KeyRow, bool)) -> Answer<RegisterKeyResponse> {
         self.blocking(move |core| Ok(RegisterKeyResponse { key: Some(views::key(core, &key)?), is_new })).await
     }
 }
 
-/// What the content of a submission is.
-fn form(head: &SubmitHead) -> Result<Form, Refusal> {
-    match head.content() {
-        Content::Unspecified | Content::Witness if Content::try_from(head.content).is_ok() => Ok(Form::Witness),
-        Content::Inputs => Ok(Form::Inputs),
-        _ => Err(Refusal::bad(format!("content={}: expected CONTENT_WITNESS or CONTENT_INPUTS", head.content))),
-    }
-}
-
-fn wanted(head: SubmitHead) -> Result<Wanted, Refusal> {
-    if head.key.is_empty() {
+fn wanted(head: SubmitHead, parent: Option<Parent>) -> Result<Wanted, Refusal> {
+    let SubmitHead { key, priority, deadline_seconds, request_id, .. } = head;
+    if key.is_empty() {
         return Err(Refusal::bad("say which key: the field `key` of the first message"));
     }
-    let priority = jobs::number("priority", &head.priority.to_string(), PRIORITIES)?;
-    let deadline = (head.deadline_seconds != 0).then(|| head.deadline_seconds.to_string());
+    let priority = jobs::number("priority", &priority.to_string(), PRIORITIES)?;
+    let deadline = (deadline_seconds != 0).then(|| deadline_seconds.to_string());
     let deadline_seconds = deadline.map(|seconds| jobs::number("deadline_seconds", &seconds, DEADLINES)).transpose()?;
-    let request = (!head.request_id.is_empty()).then(|| request_id(head.request_id.as_bytes())).transpose()?;
-    Ok(Wanted { key: head.key, priority, deadline_seconds, request, parent: None })
+    let request = (!request_id.is_empty()).then(|| submit::request_id(request_id.as_bytes())).transpose()?;
+    Ok(Wanted { key, priority, deadline_seconds, request, parent })
 }
 
 #[async_trait]
@@ -83,8 +98,8 @@ impl proto::prover_server::Prover for Prover {
         let parent = submit::parent_of(request.metadata().as_ref());
         let (caller, messages) = opened(request)?;
         submit::check_open(&self.core)?;
-        let (head, reader) = begin(&self.core, messages, |head| Ok(form(head)?.what())).await?;
-        let (form, wanted) = (form(&head)?, Wanted { parent, ..wanted(head)? });
+        let (head, reader) = begin(&self.core, messages, |head: &SubmitHead| Ok(form(head.content)?.what())).await?;
+        let (form, wanted) = (form(head.content)?, wanted(head, parent)?);
         let submitted = submit::take(&self.core, caller.clone(), wanted, form, reader).await?;
         self.blocking(move |core| {
             let job = jobs::seen_by(core, &caller, &submitted.id)?;
@@ -106,15 +121,12 @@ impl proto::prover_server::Prover for Prover {
         // A job that is not there is told as the answer, not in the stream.
         let of = (caller.clone(), id.clone());
         blocking(&self.core, move |core| jobs::seen_by(core, &of.0, &of.1)).await?;
-        let (sender, receiver) = mpsc::channel(1);
-        let core = self.core.clone();
-        tokio::spawn(async move {
-            let _flight = flight;
-            if let Err(refusal) = follow(&core, caller, id, &sender).await {
-                let _ = sender.send(Err(refusal.into())).await;
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(receiver)))
+        let look = move |core: &Core| {
+            let job = jobs::seen_by(core, &caller, &id)?;
+            let open = if job.is_final() { Vec::new() } else { vec![id.clone()] };
+            Ok((views::full(core, &job)?, open))
+        };
+        Ok(self.stream(flight, |core, sender| async move { follow(&core, look, &sender).await }))
     }
 
     async fn list_jobs(&self, request: Request<ListJobsRequest>) -> Answer<ListJobsResponse> {
@@ -153,6 +165,71 @@ impl proto::prover_server::Prover for Prover {
         .await
     }
 
+    async fn submit_batch(&self, request: Request<Streaming<SubmitBatchRequest>>) -> Answer<SubmitBatchResponse> {
+        let parent = submit::parent_of(request.metadata().as_ref());
+        let (caller, messages) = opened(request)?;
+        submit::check_open(&self.core)?;
+        let (head, reader) = begin(&self.core, messages, |_| Ok(submit::BATCH)).await?;
+        let BatchHead { key, priority, deadline_seconds, request_id } = head;
+        let head = SubmitHead { key, priority, deadline_seconds, request_id, ..SubmitHead::default() };
+        let (of, wanted) = (caller.clone(), wanted(head, parent)?);
+        let (id, is_new) = submit::take_batch(&self.core, of, wanted, reader, FRAMED, unpack).await?;
+        self.blocking(move |core| {
+            let batch = views::batch(&id, &batch::known(core, &caller, &id)?);
+            Ok(SubmitBatchResponse { batch: Some(batch), is_new })
+        })
+        .await
+    }
+
+    async fn get_batch(&self, request: Request<GetBatchRequest>) -> Answer<Batch> {
+        let (caller, GetBatchRequest { id }) = opened(request)?;
+        self.blocking(move |core| Ok(views::batch(&id, &batch::known(core, &caller, &id)?))).await
+    }
+
+    type WaitBatchStream = ReceiverStream<Result<Batch, Status>>;
+
+    async fn wait_batch(&self, request: Request<WaitBatchRequest>) -> Answer<Self::WaitBatchStream> {
+        let flight = request.extensions().get::<Arc<Flight>>().cloned();
+        let (caller, WaitBatchRequest { id }) = opened(request)?;
+        let of = (caller.clone(), id.clone());
+        blocking(&self.core, move |core| batch::known(core, &of.0, &of.1)).await?;
+        let look = move |core: &Core| {
+            let jobs = batch::known(core, &caller, &id)?;
+            let open = jobs.iter().filter(|job| !job.is_final()).map(|job| job.id.clone()).collect();
+            Ok((views::batch(&id, &jobs), open))
+        };
+        Ok(self.stream(flight, |core, sender| async move { follow(&core, look, &sender).await }))
+    }
+
+    type GetBatchResultsStream = ReceiverStream<Result<BatchResult, Status>>;
+
+    async fn get_batch_results(&self, request: Request<GetBatchResultsRequest>) -> Answer<Self::GetBatchResultsStream> {
+        let flight = request.extensions().get::<Arc<Flight>>().cloned();
+        let (caller, GetBatchResultsRequest { id }) = opened(request)?;
+        let jobs = blocking(&self.core, move |core| batch::known(core, &caller, &id)).await?;
+        Ok(self.stream(flight, |core, sender| async move {
+            // One after the other: a reader that takes nothing holds its request for no longer than one that waits.
+            let until = Instant::now() + Duration::from_secs(core.config.wait_seconds.into());
+            for job in jobs {
+                let result = blocking(&core, move |core| {
+                    let result = core.store.result(&job.id)?.map(|result| views::result(job.id.clone(), result));
+                    Ok(BatchResult { item: Some(views::item(&job)), result })
+                });
+                match tokio::time::timeout_at(until.into(), sender.send(Ok(result.await?))).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => return Ok(()),
+                    Err(_) => return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "too_slow", SLOW)),
+                }
+            }
+            Ok(())
+        }))
+    }
+
+    async fn cancel_batch(&self, request: Request<CancelBatchRequest>) -> Answer<Batch> {
+        let (caller, CancelBatchRequest { id }) = opened(request)?;
+        self.blocking(move |core| Ok(views::batch(&id, &batch::cancelled(core, &caller, &id)?.0))).await
+    }
+
     async fn list_keys(&self, _: Request<ListKeysRequest>) -> Answer<ListKeysResponse> {
         self.blocking(|core| {
             let keys = core.store.keys()?;
@@ -189,35 +266,40 @@ impl proto::prover_server::Prover for Prover {
         self.blocking(move |core| keys::removed(core, &name).map(|()| RemoveKeyResponse {})).await
     }
 
+    async fn preload_key(&self, request: Request<PreloadKeyRequest>) -> Answer<PreloadKeyResponse> {
+        let PreloadKeyRequest { name, wait_seconds } = request.into_inner();
+        let (key, are_loaded) = keys::preloaded(&self.core, name, wait_seconds.into()).await?;
+        let answer =
+            move |core: &Core| Ok(PreloadKeyResponse { key: Some(views::key(core, &key)?), is_loading: !are_loaded });
+        self.blocking(answer).await
+    }
+
     async fn evict_key(&self, request: Request<EvictKeyRequest>) -> Answer<EvictKeyResponse> {
         let name = request.into_inner().name;
         self.blocking(move |core| keys::evicted(core, &name).map(|()| EvictKeyResponse {})).await
     }
 }
 
-/// Sends how a job is whenever that changes, until it ends, for as long as a request may wait, and while somebody reads.
-async fn follow(
+/// Sends how something is whenever that changes, until no job of it is open, for as long as a request may wait, and while somebody reads.
+/// `look` says how it is, and which jobs are open.
+async fn follow<T: Clone + PartialEq + Send + 'static>(
     core: &Arc<Core>,
-    caller: Caller,
-    id: String,
-    to: &mpsc::Sender<Result<Job, Status>>,
+    look: impl Fn(&Core) -> Result<(T, Vec<String>), Refusal> + Send + Sync + 'static,
+    to: &mpsc::Sender<Result<T, Status>>,
 ) -> Result<(), Refusal> {
     let until = Instant::now() + Duration::from_secs(core.config.wait_seconds.into());
-    // Before the job is looked at, so that no end is missed.
+    let look = Arc::new(look);
+    // Before it is looked at, so that no end is missed.
     let mut ends = core.ends.subscribe();
     let mut sent = None;
     loop {
-        let (of, caller) = (id.clone(), caller.clone());
-        let (job, is_over) = blocking(core, move |core| {
-            let job = jobs::seen_by(core, &caller, &of)?;
-            Ok((views::full(core, &job)?, job.is_final()))
-        })
-        .await?;
-        let is_over = is_over || core.is_draining() || Instant::now() >= until;
-        if sent.as_ref() != Some(&job) {
-            sent = Some(job.clone());
+        let looks = look.clone();
+        let (seen, open) = blocking(core, move |core| looks(core)).await?;
+        let is_over = open.is_empty() || core.is_draining() || Instant::now() >= until;
+        if sent.as_ref() != Some(&seen) {
+            sent = Some(seen.clone());
             // A reader that takes nothing holds its request for no longer than one that waits.
-            match tokio::time::timeout_at((until + LOOK).into(), to.send(Ok(job))).await {
+            match tokio::time::timeout_at((until + LOOK).into(), to.send(Ok(seen))).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return Ok(()),
             }
@@ -225,6 +307,6 @@ async fn follow(
         if is_over || to.is_closed() {
             return Ok(());
         }
-        jobs::end_of(&id, &mut ends, until.min(Instant::now() + LOOK)).await?;
+        jobs::ends_of(open, &mut ends, until.min(Instant::now() + LOOK)).await?;
     }
 }

@@ -76,6 +76,30 @@ pub(super) fn result(id: String, result: JobResult) -> proto::GetResultResponse 
     }
 }
 
+/// A job of a batch.
+pub(super) fn item(job: &Job) -> proto::BatchItem {
+    let (number, name) = job.item.clone().unwrap_or_default();
+    proto::BatchItem { number: u32::try_from(number).unwrap_or(u32::MAX), name, job: Some(summary(job)) }
+}
+
+pub(super) fn batch(id: &str, jobs: &[Job]) -> proto::Batch {
+    let of = |state: State| jobs.iter().filter(|job| job.state == state).count() as u32;
+    let counts = proto::BatchCounts {
+        pending: of(State::Pending),
+        running: of(State::Running),
+        done: of(State::Done),
+        failed: of(State::Failed),
+        cancelled: of(State::Cancelled),
+    };
+    proto::Batch {
+        id: id.into(),
+        key: jobs.first().map_or(String::new(), |job| job.key.clone()),
+        is_ended: jobs.iter().all(Job::is_final),
+        counts: Some(counts),
+        items: jobs.iter().map(item).collect(),
+    }
+}
+
 pub(super) fn key(core: &Core, key: &KeyRow) -> Result<proto::Key, Refusal> {
     let program = core.store.program(&key.name)?;
     Ok(proto::Key {

@@ -173,19 +173,20 @@ impl<S: Source> Reader<S> {
         mut self,
         read: impl FnOnce(Pieces) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let (pieces, inbox) = mpsc::channel::<Bytes>(PIECES);
-        let reader = tokio::task::spawn_blocking(move || read(Pieces { inbox, piece: Bytes::new() }));
+        let (pieces, inbox) = mpsc::channel::<Option<Bytes>>(PIECES);
+        let reader = tokio::task::spawn_blocking(move || read(Pieces { inbox, piece: Bytes::new(), is_whole: false }));
         let came: Result<(), Refusal> = async {
             while let Some(piece) = self.next().await? {
                 // Who reads has enough, and says why below.
-                if pieces.send(piece).await.is_err() {
+                if pieces.send(Some(piece)).await.is_err() {
                     break;
                 }
             }
+            let _ = pieces.send(None).await;
             Ok(())
         }
         .await;
-        // After a body that was cut off, what was read of it is refused, too.
+        // Of a body that was cut off, who reads sees no end, and keeps nothing.
         drop(pieces);
         let read = reader.await.unwrap_or_else(|_| Err(storage(&std::io::Error::other("a defect of tandem"))));
         came.and(read)
@@ -194,16 +195,19 @@ impl<S: Source> Reader<S> {
 
 /// The pieces of a body, for a thread that waits for them.
 pub(crate) struct Pieces {
-    inbox: mpsc::Receiver<Bytes>,
+    /// With nothing at the end of a whole body.
+    inbox: mpsc::Receiver<Option<Bytes>>,
     piece: Bytes,
+    is_whole: bool,
 }
 
 impl std::io::Read for Pieces {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        while self.piece.is_empty() {
+        while self.piece.is_empty() && !self.is_whole {
             match self.inbox.blocking_recv() {
-                Some(piece) => self.piece = piece,
-                None => return Ok(0),
+                Some(Some(piece)) => self.piece = piece,
+                Some(None) => self.is_whole = true,
+                None => return Err(std::io::ErrorKind::UnexpectedEof.into()),
             }
         }
         let count = to.len().min(self.piece.len());

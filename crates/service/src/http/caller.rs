@@ -63,7 +63,9 @@ fn needed(route: Route) -> Option<Role> {
         | Route::Cancel
         | Route::SubmitBatch
         | Route::BatchCancel => Some(Role::Submit),
-        Route::Register | Route::Upload | Route::UploadProgram | Route::Remove | Route::Evict => Some(Role::Admin),
+        Route::Register | Route::Upload | Route::UploadProgram | Route::Remove | Route::Preload | Route::Evict => {
+            Some(Role::Admin)
+        }
     }
 }
 

@@ -90,19 +90,21 @@ pub(super) async fn status(
             return Ok(json(StatusCode::OK, &job));
         }
         // A job that was cancelled together with its key, or a service that drains, is looked for from time to time.
-        end_of(&id, &mut ends, until.min(Instant::now() + LOOK)).await?;
+        ends_of(vec![id.clone()], &mut ends, until.min(Instant::now() + LOOK)).await?;
     }
 }
 
-/// Waits until a job may have ended, or until a time.
-pub(crate) async fn end_of(id: &str, ends: &mut Receiver<String>, until: Instant) -> Result<(), Refusal> {
-    loop {
+/// Waits until all of these jobs may have ended, or until a time.
+pub(crate) async fn ends_of(mut open: Vec<String>, ends: &mut Receiver<String>, until: Instant) -> Result<(), Refusal> {
+    while !open.is_empty() {
         match tokio::time::timeout_at(until.into(), ends.recv()).await {
-            Ok(Ok(ended)) if ended != id => {}
+            Ok(Ok(ended)) => open.retain(|id| *id != ended),
             Ok(Err(RecvError::Closed)) => return Err(Refusal::bad("the service ends")),
-            Ok(_) | Err(_) => return Ok(()),
+            // Some were missed, or it is time.
+            Ok(Err(RecvError::Lagged(_))) | Err(_) => return Ok(()),
         }
     }
+    Ok(())
 }
 
 pub(super) async fn result(core: &Arc<Core>, caller: Caller, id: String) -> Result<Reply, Refusal> {

@@ -1,10 +1,12 @@
-//! Keys: registered by path or by upload, listed, taken off devices, removed.
+//! Keys: registered by path or by upload, listed, loaded ahead, taken off devices, removed.
 
 use super::body::{storage, Reader, Source};
+use super::jobs::{Query, WAIT};
+use super::submit::check_open;
 use super::{blocking, json, Refusal, Reply};
 use crate::calculate::{check_program, PROGRAM_MAX};
 use crate::config::{is_name, NAME};
-use crate::core::{Core, Unregistered};
+use crate::core::{Core, Unregistered, STORAGE_FAILED};
 use crate::log::log;
 use crate::store::{KeyRow, StoreError};
 use hyper::body::Incoming;
@@ -13,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How what is uploaded is called to its caller.
 pub(crate) const KEY: &str = "a key";
@@ -174,6 +177,51 @@ pub(crate) fn removed(core: &Core, name: &str) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+pub(super) async fn preload(core: &Arc<Core>, name: String, request: &Request<Incoming>) -> Result<Reply, Refusal> {
+    let wait = Query::of(request, &["wait"])?.number("wait", WAIT)?.unwrap_or(0);
+    let (key, is_loaded) = preloaded(core, name, wait).await?;
+    let status = if is_loaded { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let mut key = blocking(core, move |core| Ok(view(core, &key))).await?;
+    key["loading"] = (!is_loaded).into();
+    Ok(json(status, &key))
+}
+
+/// Has each worker of this node load a key, and waits for that for so many seconds, or for as long as a request may wait. Returns whether
+/// all have it by then; those that have not go on.
+pub(crate) async fn preloaded(core: &Arc<Core>, name: String, wait: i64) -> Result<(KeyRow, bool), Refusal> {
+    check_open(core)?;
+    let wait = wait.clamp(0, core.config.wait_seconds.into());
+    let until = Instant::now() + Duration::from_secs(wait as u64);
+    let key = blocking(core, move |core| known(core, &name)).await?;
+    let file = core.key_file(&key);
+    let loads: Vec<_> = core.slots.iter().map(|slot| (&slot.name, slot.load(file.clone()))).collect();
+    let mut are_loaded = true;
+    for (worker, load) in loads {
+        match tokio::time::timeout_at(until.into(), load).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(why))) => return Err(not_loaded(worker, &why)),
+            Ok(Err(_)) => {
+                let why = format!("{worker}: the worker ended before it had the key; try again in a moment");
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "worker_died", why));
+            }
+            Err(_) => are_loaded = false,
+        }
+    }
+    Ok((key, are_loaded))
+}
+
+/// Why a worker does not have a key.
+fn not_loaded(worker: &str, (code, reason): &(String, String)) -> Refusal {
+    let (status, code) = match code.as_str() {
+        "out_of_memory" => (StatusCode::INSUFFICIENT_STORAGE, "out_of_memory"),
+        "bad_input" => (StatusCode::UNPROCESSABLE_ENTITY, "bad_key"),
+        "key_lost" => (StatusCode::CONFLICT, "key_lost"),
+        STORAGE_FAILED => (StatusCode::SERVICE_UNAVAILABLE, STORAGE_FAILED),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "device"),
+    };
+    Refusal::new(status, code, format!("{worker}: {reason}"))
 }
 
 pub(super) async fn evict(core: &Arc<Core>, name: String) -> Result<Reply, Refusal> {

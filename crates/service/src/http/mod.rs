@@ -1,6 +1,6 @@
 //! HTTP: connections and their limits, routes, who calls, errors.
 
-mod batch;
+pub(crate) mod batch;
 pub(crate) mod body;
 pub(crate) mod caller;
 mod compat;
@@ -311,6 +311,7 @@ async fn dispatch(
         Route::Upload => keys::upload(core, part, request).await,
         Route::UploadProgram => keys::upload_program(core, part, request).await,
         Route::Remove => keys::remove(&core, part).await,
+        Route::Preload => keys::preload(&core, part, &request).await,
         Route::Evict => keys::evict(&core, part).await,
     }
 }
@@ -331,4 +332,64 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| {
         Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a defect of tandem, please report it"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blobs::Places;
+    use crate::config::Config;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Condvar, Mutex};
+
+    /// A service that is not started.
+    fn still(config: Config) -> Arc<Core> {
+        let store = crate::open_store(&config).unwrap();
+        let places = Places::open(&config).unwrap();
+        let secrets = crate::installation::secrets(&config, &store, &places.root).unwrap();
+        let command = Box::new(|_: crate::Role<'_>| std::process::Command::new("false"));
+        Arc::new(Core::new(config, store, places, secrets, command).0)
+    }
+
+    /// Callers come, have something done that takes long, and go: no more is done for them than may be at a time.
+    #[test]
+    fn what_callers_have_left_does_not_pile_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let core = still(Config { data: folder.path().join("data"), connections: 3, ..Config::default() });
+        let room = 3 + BLOCKING;
+        let (begun, go) = (Arc::new(AtomicUsize::new(0)), Arc::new((Mutex::new(false), Condvar::new())));
+        let call = || {
+            let (core, begun, go) = (core.clone(), begun.clone(), go.clone());
+            tokio::spawn(async move {
+                let slow = move |_: &Core| {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    drop(go.1.wait_while(go.0.lock().unwrap(), |may| !*may).unwrap());
+                    Ok(())
+                };
+                blocking(&core, slow).await.unwrap();
+            })
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(async {
+            for _ in 0..3 {
+                let callers: Vec<_> = (0..5 * room).map(|_| call()).collect();
+                while begun.load(Ordering::SeqCst) < room {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                for caller in callers {
+                    caller.abort();
+                    assert!(caller.await.unwrap_err().is_cancelled());
+                }
+            }
+            *go.0.lock().unwrap() = true;
+            go.1.notify_all();
+            // Who stays is served, behind all that was begun.
+            for _ in 0..room {
+                blocking(&core, |_| Ok(())).await.unwrap();
+            }
+        });
+        // Ends when everything that was begun has.
+        drop(runtime);
+        assert_eq!(begun.load(Ordering::SeqCst), room);
+    }
 }

@@ -39,11 +39,12 @@ pub(crate) enum Route {
     Upload,
     UploadProgram,
     Remove,
+    Preload,
     Evict,
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 34] = [
+const ROUTES: [(Method, &str, Route); 35] = [
     (Method::GET, "/", Route::Page),
     (Method::GET, "/v1/overview", Route::Overview),
     (Method::GET, "/v1/trace", Route::Trace),
@@ -77,6 +78,7 @@ const ROUTES: [(Method, &str, Route); 34] = [
     (Method::PUT, "/v1/keys/{name}", Route::Upload),
     (Method::PUT, "/v1/keys/{name}/program", Route::UploadProgram),
     (Method::DELETE, "/v1/keys/{name}", Route::Remove),
+    (Method::POST, "/v1/keys/{name}/preload", Route::Preload),
     (Method::POST, "/v1/keys/{name}/evict", Route::Evict),
 ];
 

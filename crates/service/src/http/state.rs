@@ -50,6 +50,7 @@ pub(super) fn nodes(core: &Core) -> Result<Reply, Refusal> {
         json!({
             "name": node.name, "version": node.version, "started_ms": node.started_ms, "seen_ms": node.seen_ms,
             "workers": report.workers, "ready": report.ready, "jobs": report.jobs, "draining": report.draining,
+            "idle_keys": report.idle_keys,
         })
     };
     let nodes: Vec<_> = core.store.nodes()?.iter().map(one).collect();

@@ -1,6 +1,7 @@
 //! Submissions: a witness or inputs of a key, or many at once.
 
-use super::body::{storage, Reader, Source};
+use super::batch::Files;
+use super::body::{storage, Pieces, Reader, Source};
 use super::caller::Caller;
 use super::jobs::{view, Query};
 use super::{batch, blocking, json, Refusal, Reply};
@@ -244,25 +245,43 @@ impl Form {
 pub(super) async fn submit_batch(core: Arc<Core>, of: Caller, request: Request<Incoming>) -> Result<Reply, Refusal> {
     check_open(&core)?;
     let wanted = Wanted::of(&request)?;
+    let reader = Reader::new(request, BATCH, core.config.stall_seconds);
+    let (id, is_new) = take_batch(&core, of, wanted, reader, 1, batch::unpack).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    blocking(&core, move |core| Ok(json(status, &batch::view(&id, &core.store.batch(&id)?)))).await
+}
+
+/// How a batch is called to its caller.
+pub(crate) const BATCH: &str = "a batch of this key";
+
+/// Takes in the files of a batch while they come, and submits them as one. The content comes with at most `times` as many bytes as it would
+/// have as an archive. Returns the batch's name, and whether a job of it is new.
+pub(crate) async fn take_batch<S: Source + 'static>(
+    core: &Arc<Core>,
+    of: Caller,
+    wanted: Wanted,
+    reader: Reader<S>,
+    times: u64,
+    unpack: impl FnOnce(Files<'_>, Pieces) -> Result<Vec<NewJob>, Refusal> + Send + 'static,
+) -> Result<(String, bool), Refusal> {
     let (token, wants) = (of.token.clone(), wanted.clone());
-    let reader = blocking(&core, move |core| {
+    let most = blocking(core, move |core| {
         if let (Some(token), None) = (&token, &wants.request) {
             core.store.token_room(token)?;
         }
         let key = core.store.key(&wants.key)?.ok_or(StoreError::NoKey(wants.key))?;
-        Reader::new(request, "a batch of this key", core.config.stall_seconds).within(batch::bytes_max(core, &key))
+        Ok(batch::bytes_max(core, &key).saturating_mul(times))
     })
     .await?;
     let core_of = core.clone();
-    let jobs = reader.into_blocking(move |body| batch::unpack(&core_of, &of, &wanted, body)).await?;
-    blocking(&core, move |core| {
+    let unpack = move |body| unpack(Files::new(&core_of, &of, &wanted)?, body);
+    let jobs = reader.within(most)?.into_blocking(unpack).await?;
+    blocking(core, move |core| {
         let submitted = accept(core, jobs, core.now_ms())?;
-        let is_new = submitted.iter().any(|job| job.is_new);
-        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
         let id = core.store.batch_of(&submitted[0].id)?;
         let id = id
             .ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "other_content", StoreError::OtherContent.to_string()))?;
-        Ok(json(status, &batch::view(&id, &core.store.batch(&id)?)))
+        Ok((id, submitted.iter().any(|job| job.is_new)))
     })
     .await
 }

@@ -1,8 +1,10 @@
 //! Blobs in a real store, and what befalls them on the way.
 
-#[path = "../../tests/support/proxy.rs"]
+#[path = "../../tests/service/support/proxy.rs"]
+#[allow(dead_code)] // the drills use the rest
 mod proxy;
-#[path = "../../tests/support/s3.rs"]
+#[path = "../../tests/service/support/s3.rs"]
+#[allow(dead_code)] // the drills use the rest
 mod s3;
 
 use super::{Bucket, Upload};

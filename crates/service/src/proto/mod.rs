@@ -26,6 +26,23 @@ impl std::fmt::Debug for SubmitRequest {
     }
 }
 
+/// As that of a witness by itself.
+impl std::fmt::Debug for submit_batch_request::Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            submit_batch_request::Part::Head(head) => head.fmt(f),
+            submit_batch_request::Part::File(file) => file.fmt(f),
+            submit_batch_request::Part::Piece(piece) => write!(f, "{} bytes", piece.len()),
+        }
+    }
+}
+
+impl std::fmt::Debug for SubmitBatchRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.part.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +51,7 @@ mod tests {
     fn a_piece_of_a_witness_is_not_shown() {
         let part = Some(submit_request::Part::Piece(vec![83; 5].into()));
         assert_eq!(format!("{:?}", SubmitRequest { part }), "Some(5 bytes)");
+        let part = Some(submit_batch_request::Part::Piece(vec![83; 5].into()));
+        assert_eq!(format!("{:?}", SubmitBatchRequest { part }), "Some(5 bytes)");
     }
 }

@@ -209,6 +209,138 @@ pub struct GetResultResponse {
     #[prost(string, tag = "7")]
     pub remark: ::prost::alloc::string::String,
 }
+/// What is wanted of the jobs of a batch.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BatchHead {
+    /// The name of the key.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// As of a job.
+    #[prost(int32, tag = "2")]
+    pub priority: i32,
+    /// As of a job.
+    #[prost(uint32, tag = "3")]
+    pub deadline_seconds: u32,
+    /// The caller's id of the batch, by the rules of a job's.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+/// A file of a batch: what is submitted as one job.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BatchFile {
+    /// What it is called in the batch: its first 100 characters are kept.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What its pieces are.
+    #[prost(enumeration = "Content", tag = "2")]
+    pub content: i32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct SubmitBatchRequest {
+    #[prost(oneof = "submit_batch_request::Part", tags = "1, 2, 3")]
+    pub part: ::core::option::Option<submit_batch_request::Part>,
+}
+/// Nested message and enum types in `SubmitBatchRequest`.
+pub mod submit_batch_request {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[prost(skip_debug)]
+    pub enum Part {
+        /// The first message.
+        #[prost(message, tag = "1")]
+        Head(super::BatchHead),
+        /// The next file, 1 to 1000 of them.
+        #[prost(message, tag = "2")]
+        File(super::BatchFile),
+        /// A piece of the file before it. A message has at most 1 MiB in all; pieces of 256 KiB are quickest.
+        #[prost(bytes, tag = "3")]
+        Piece(::prost::bytes::Bytes),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SubmitBatchResponse {
+    #[prost(message, optional, tag = "1")]
+    pub batch: ::core::option::Option<Batch>,
+    /// Whether a job of it was made now; else the caller's id stood for the batch.
+    #[prost(bool, tag = "2")]
+    pub is_new: bool,
+}
+/// A job of a batch.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchItem {
+    /// Its place, from 0.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// What the file is called.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The job, without its attempts.
+    #[prost(message, optional, tag = "3")]
+    pub job: ::core::option::Option<Job>,
+}
+/// How many jobs are where.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BatchCounts {
+    #[prost(uint32, tag = "1")]
+    pub pending: u32,
+    #[prost(uint32, tag = "2")]
+    pub running: u32,
+    #[prost(uint32, tag = "3")]
+    pub done: u32,
+    #[prost(uint32, tag = "4")]
+    pub failed: u32,
+    #[prost(uint32, tag = "5")]
+    pub cancelled: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Batch {
+    /// Its name, 32 hexadecimal digits.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The name of its key.
+    #[prost(string, tag = "2")]
+    pub key: ::prost::alloc::string::String,
+    /// Whether all its jobs have ended.
+    #[prost(bool, tag = "3")]
+    pub is_ended: bool,
+    #[prost(message, optional, tag = "4")]
+    pub counts: ::core::option::Option<BatchCounts>,
+    /// In their order.
+    #[prost(message, repeated, tag = "5")]
+    pub items: ::prost::alloc::vec::Vec<BatchItem>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetBatchRequest {
+    /// The batch's name.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WaitBatchRequest {
+    /// The batch's name.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetBatchResultsRequest {
+    /// The batch's name.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CancelBatchRequest {
+    /// The batch's name.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchResult {
+    #[prost(message, optional, tag = "1")]
+    pub item: ::core::option::Option<BatchItem>,
+    /// Absent where the job is not done.
+    #[prost(message, optional, tag = "2")]
+    pub result: ::core::option::Option<GetResultResponse>,
+}
 /// The program that calculates the witnesses of a key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Program {
@@ -307,6 +439,22 @@ pub struct RemoveKeyRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveKeyResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreloadKeyRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// How many seconds to wait until all workers have it, `wait_seconds` of the service's settings at most.
+    #[prost(uint32, tag = "2")]
+    pub wait_seconds: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreloadKeyResponse {
+    #[prost(message, optional, tag = "1")]
+    pub key: ::core::option::Option<Key>,
+    /// Whether some load it still. To call again loads nothing twice.
+    #[prost(bool, tag = "2")]
+    pub is_loading: bool,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EvictKeyRequest {
     #[prost(string, tag = "1")]
@@ -567,6 +715,82 @@ pub mod prover_client {
             req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "GetResult"));
             self.inner.unary(req, path, codec).await
         }
+        /// Submits a batch: jobs of one key, which stand one behind the other in the queue. The first message says what is wanted of all of them.
+        /// A message that names a file begins a job, and those that follow have its content in pieces. All jobs are accepted, or none. Role: submit.
+        pub async fn submit_batch(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::SubmitBatchRequest>,
+        ) -> std::result::Result<tonic::Response<super::SubmitBatchResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/SubmitBatch");
+            let mut req = request.into_streaming_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "SubmitBatch"));
+            self.inner.client_streaming(req, path, codec).await
+        }
+        /// Says how a batch is. Role: read.
+        pub async fn get_batch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetBatchRequest>,
+        ) -> std::result::Result<tonic::Response<super::Batch>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/GetBatch");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "GetBatch"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Says how a batch is, at once and as its jobs go on. The stream ends when all have ended, or as that of WaitJob. Role: read.
+        pub async fn wait_batch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WaitBatchRequest>,
+        ) -> std::result::Result<tonic::Response<tonic::codec::Streaming<super::Batch>>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/WaitBatch");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "WaitBatch"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Gives a batch's jobs in their order, each with its proof if it has one. Role: read.
+        pub async fn get_batch_results(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetBatchResultsRequest>,
+        ) -> std::result::Result<tonic::Response<tonic::codec::Streaming<super::BatchResult>>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/GetBatchResults");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "GetBatchResults"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Cancels the jobs of a batch that wait or run. Role: submit.
+        pub async fn cancel_batch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CancelBatchRequest>,
+        ) -> std::result::Result<tonic::Response<super::Batch>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/CancelBatch");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "CancelBatch"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists all keys. Role: read.
         pub async fn list_keys(
             &mut self,
@@ -657,6 +881,21 @@ pub mod prover_client {
             req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "RemoveKey"));
             self.inner.unary(req, path, codec).await
         }
+        /// Has the workers of this node load a key before a job needs it. Role: admin.
+        pub async fn preload_key(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PreloadKeyRequest>,
+        ) -> std::result::Result<tonic::Response<super::PreloadKeyResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| tonic::Status::unknown(format!("Service was not ready: {}", e.into())))?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/tandem.v1.Prover/PreloadKey");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("tandem.v1.Prover", "PreloadKey"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Takes a key off this node's devices. Role: admin.
         pub async fn evict_key(
             &mut self,
@@ -722,6 +961,40 @@ pub mod prover_server {
             &self,
             request: tonic::Request<super::GetResultRequest>,
         ) -> std::result::Result<tonic::Response<super::GetResultResponse>, tonic::Status>;
+        /// Submits a batch: jobs of one key, which stand one behind the other in the queue. The first message says what is wanted of all of them.
+        /// A message that names a file begins a job, and those that follow have its content in pieces. All jobs are accepted, or none. Role: submit.
+        async fn submit_batch(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::SubmitBatchRequest>>,
+        ) -> std::result::Result<tonic::Response<super::SubmitBatchResponse>, tonic::Status>;
+        /// Says how a batch is. Role: read.
+        async fn get_batch(
+            &self,
+            request: tonic::Request<super::GetBatchRequest>,
+        ) -> std::result::Result<tonic::Response<super::Batch>, tonic::Status>;
+        /// Server streaming response type for the WaitBatch method.
+        type WaitBatchStream: tonic::codegen::tokio_stream::Stream<Item = std::result::Result<super::Batch, tonic::Status>>
+            + std::marker::Send
+            + 'static;
+        /// Says how a batch is, at once and as its jobs go on. The stream ends when all have ended, or as that of WaitJob. Role: read.
+        async fn wait_batch(
+            &self,
+            request: tonic::Request<super::WaitBatchRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WaitBatchStream>, tonic::Status>;
+        /// Server streaming response type for the GetBatchResults method.
+        type GetBatchResultsStream: tonic::codegen::tokio_stream::Stream<Item = std::result::Result<super::BatchResult, tonic::Status>>
+            + std::marker::Send
+            + 'static;
+        /// Gives a batch's jobs in their order, each with its proof if it has one. Role: read.
+        async fn get_batch_results(
+            &self,
+            request: tonic::Request<super::GetBatchResultsRequest>,
+        ) -> std::result::Result<tonic::Response<Self::GetBatchResultsStream>, tonic::Status>;
+        /// Cancels the jobs of a batch that wait or run. Role: submit.
+        async fn cancel_batch(
+            &self,
+            request: tonic::Request<super::CancelBatchRequest>,
+        ) -> std::result::Result<tonic::Response<super::Batch>, tonic::Status>;
         /// Lists all keys. Role: read.
         async fn list_keys(
             &self,
@@ -752,6 +1025,11 @@ pub mod prover_server {
             &self,
             request: tonic::Request<super::RemoveKeyRequest>,
         ) -> std::result::Result<tonic::Response<super::RemoveKeyResponse>, tonic::Status>;
+        /// Has the workers of this node load a key before a job needs it. Role: admin.
+        async fn preload_key(
+            &self,
+            request: tonic::Request<super::PreloadKeyRequest>,
+        ) -> std::result::Result<tonic::Response<super::PreloadKeyResponse>, tonic::Status>;
         /// Takes a key off this node's devices. Role: admin.
         async fn evict_key(
             &self,
@@ -1029,6 +1307,151 @@ pub mod prover_server {
                     };
                     Box::pin(fut)
                 }
+                "/tandem.v1.Prover/SubmitBatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct SubmitBatchSvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::ClientStreamingService<super::SubmitBatchRequest> for SubmitBatchSvc<T> {
+                        type Response = super::SubmitBatchResponse;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<tonic::Streaming<super::SubmitBatchRequest>>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::submit_batch(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SubmitBatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.client_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tandem.v1.Prover/GetBatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetBatchSvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::UnaryService<super::GetBatchRequest> for GetBatchSvc<T> {
+                        type Response = super::Batch;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<super::GetBatchRequest>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::get_batch(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetBatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tandem.v1.Prover/WaitBatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct WaitBatchSvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::ServerStreamingService<super::WaitBatchRequest> for WaitBatchSvc<T> {
+                        type Response = super::Batch;
+                        type ResponseStream = T::WaitBatchStream;
+                        type Future = BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<super::WaitBatchRequest>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::wait_batch(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WaitBatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tandem.v1.Prover/GetBatchResults" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetBatchResultsSvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::ServerStreamingService<super::GetBatchResultsRequest> for GetBatchResultsSvc<T> {
+                        type Response = super::BatchResult;
+                        type ResponseStream = T::GetBatchResultsStream;
+                        type Future = BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<super::GetBatchResultsRequest>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::get_batch_results(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetBatchResultsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tandem.v1.Prover/CancelBatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct CancelBatchSvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::UnaryService<super::CancelBatchRequest> for CancelBatchSvc<T> {
+                        type Response = super::Batch;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<super::CancelBatchRequest>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::cancel_batch(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CancelBatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/tandem.v1.Prover/ListKeys" => {
                     #[allow(non_camel_case_types)]
                     struct ListKeysSvc<T: Prover>(pub Arc<T>);
@@ -1194,6 +1617,34 @@ pub mod prover_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RemoveKeySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tandem.v1.Prover/PreloadKey" => {
+                    #[allow(non_camel_case_types)]
+                    struct PreloadKeySvc<T: Prover>(pub Arc<T>);
+                    impl<T: Prover> tonic::server::UnaryService<super::PreloadKeyRequest> for PreloadKeySvc<T> {
+                        type Response = super::PreloadKeyResponse;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<super::PreloadKeyRequest>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Prover>::preload_key(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PreloadKeySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(accept_compression_encodings, send_compression_encodings)

@@ -222,7 +222,8 @@ fn time_of(db: &Postgres) -> Result<i64> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/support/postgres.rs"]
+#[path = "../../tests/service/support/postgres.rs"]
+#[allow(dead_code)] // the drills use the rest
 mod server;
 
 #[cfg(test)]

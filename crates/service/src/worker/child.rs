@@ -1,6 +1,6 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
-use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
+use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
 use super::turns::{Gate, Inside, Turn, LOOK};
 use crate::blobs::Source;
 use crate::core::STORAGE_FAILED;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, StoredKey, Witness};
+use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, Silent, StoredKey, Witness};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
@@ -86,18 +86,26 @@ pub fn work_watched(
     // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
     // is proved while the next is uploaded and others are read.
     std::thread::scope(|scope| {
+        // Keys that are loaded ahead come one after the other, beside the jobs.
+        let (loads, ahead) = channel::<KeyFile>();
+        let loading = move || ahead.iter().for_each(|key| or_die(|| worker.load(&key)));
+        if std::thread::Builder::new().name("loads".into()).spawn_scoped(scope, loading).is_err() {
+            std::process::exit(101);
+        }
         for (arrival, todo) in (0..).zip(inbox) {
             match todo {
                 ToWorker::Prove(order) => {
                     let order: Arc<Order> = order.into();
                     let own = order.clone();
                     let turn = (order.rank, arrival);
-                    let hand = move || worker.answer_or_die(&own, turn);
+                    let hand = move || or_die(|| worker.answer(&own, turn));
                     if std::thread::Builder::new().name("hand".into()).spawn_scoped(scope, hand).is_err() {
                         // Where no more threads can be started this one does it, and what comes meanwhile waits.
                         worker.answer(&order, turn);
                     }
                 }
+                // Who loads them ends with this.
+                ToWorker::Load(key) => drop(loads.send(key)),
                 ToWorker::Evict { hash } => {
                     worker.keys.evict(&hash);
                     worker.note_keys();
@@ -223,17 +231,17 @@ impl Progress for Watch<'_> {
     }
 }
 
+/// A defect ends the process, as it would without other jobs in hand: what is broken goes with it.
+fn or_die(act: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).is_err() {
+        std::process::exit(101);
+    }
+}
+
 /// Why an order cannot be carried out: a word, a sentence, and whether another time or place may help.
 type Refusal = (&'static str, String, bool);
 
 impl Worker<'_> {
-    /// A defect ends the process, as it would without other jobs in hand: what is broken goes with it.
-    fn answer_or_die(&self, order: &Order, turn: Turn) {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer(order, turn))).is_err() {
-            std::process::exit(101);
-        }
-    }
-
     fn answer(&self, order: &Order, turn: Turn) {
         let (job, attempt) = (order.job.clone(), order.attempt);
         let others = {
@@ -273,13 +281,11 @@ impl Worker<'_> {
     /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these, and those behind it for it:
     /// `holds` counts it among those that have theirs.
     fn key(&self, order: &Order, turn: Turn, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
-        self.have(order, watch)?;
-        self.compare(order)?;
-        self.keys.add_hashed_file(&order.key_hash, &order.key).map_err(refusal)?;
+        self.have(&order.key, &|| !watch.cancelled())?;
         loop {
             self.wait_while(watch, |counts| counts.roomless.first().is_some_and(|first| *first < turn))?;
             lock(&self.hands.counts).with_key += 1;
-            let error = match self.keys.get(&order.key_hash, watch) {
+            let error = match self.keys.get(&order.key.hash, watch) {
                 Ok(key) => {
                     *holds = true;
                     lock(&self.hands.counts).roomless.remove(&turn);
@@ -360,10 +366,18 @@ impl Worker<'_> {
         })
     }
 
+    /// Sees to it that a key's file is here, and the one that was registered.
+    fn have(&self, key: &KeyFile, wanted: &(dyn Fn() -> bool + Sync)) -> Result<(), Refusal> {
+        if let Some(from) = &key.from {
+            self.copy(key, from, wanted)?;
+        }
+        self.compare(key)?;
+        self.keys.add_hashed_file(&key.hash, &key.path).map_err(refusal)
+    }
+
     /// Copies the key from where all nodes have theirs, if it is not here.
-    fn have(&self, order: &Order, watch: &Watch<'_>) -> Result<(), Refusal> {
-        let Some(from) = &order.key_from else { return Ok(()) };
-        let copied = super::have(&order.key, from, &order.key_hash, self.cache_bytes, &|| !watch.cancelled());
+    fn copy(&self, key: &KeyFile, from: &Source, wanted: &(dyn Fn() -> bool + Sync)) -> Result<(), Refusal> {
+        let copied = super::have(&key.path, from, &key.hash, self.cache_bytes, wanted);
         let copied = copied.map_err(|error| {
             let reason = format!("the key cannot be had from the blobs: {error}");
             match (error.kind(), from) {
@@ -374,25 +388,52 @@ impl Worker<'_> {
             }
         })?;
         if copied {
-            lock(&self.known).insert(order.key_hash.clone());
+            lock(&self.known).insert(key.hash.clone());
         }
         Ok(())
     }
 
     /// Fails where the key's file is not the one that was registered.
-    fn compare(&self, order: &Order) -> Result<(), Refusal> {
-        if lock(&self.known).contains(&order.key_hash) {
+    fn compare(&self, key: &KeyFile) -> Result<(), Refusal> {
+        if lock(&self.known).contains(&key.hash) {
             return Ok(());
         }
-        let unread =
-            |e: std::io::Error| ("key_lost", format!("{}: cannot read the key: {e}", order.key.display()), true);
-        if hash_file(&order.key).map_err(unread)? != order.key_hash {
-            let path = order.key.display();
+        let path = key.path.display();
+        let unread = |e: std::io::Error| ("key_lost", format!("{path}: cannot read the key: {e}"), true);
+        if hash_file(&key.path).map_err(unread)? != key.hash {
             let reason = format!("{path}: the key changed since it was registered; register it under another name");
             return Err(("key_lost", reason, false));
         }
-        lock(&self.known).insert(order.key_hash.clone());
+        lock(&self.known).insert(key.hash.clone());
         Ok(())
+    }
+
+    /// Puts a key on the device before a job needs it, and says what came of it.
+    fn load(&self, key: &KeyFile) {
+        (self.at)("preload", 0);
+        let refused = self.ahead(key).err().map(|(code, reason, _)| (code.into(), reason));
+        self.note_keys();
+        // Before the answer, so that whoever hears of that finds the key where it is.
+        let beat = lock(&self.shared.beat).clone();
+        self.shared.tell(&FromWorker::Beat(beat));
+        self.shared.tell(&FromWorker::Loaded { hash: key.hash.clone(), refused });
+    }
+
+    fn ahead(&self, key: &KeyFile) -> Result<(), Refusal> {
+        self.have(key, &|| true)?;
+        {
+            let mut counts = lock(&self.hands.counts);
+            if !counts.roomless.is_empty() {
+                let reason = "jobs in hand wait for room for their keys; try again when they are done";
+                return Err(("out_of_memory", reason.into(), true));
+            }
+            // A job for whose key there is no room meanwhile waits, as it does for other jobs.
+            counts.with_key += 1;
+        }
+        let loaded = self.keys.get(&key.hash, &Silent).map(drop);
+        lock(&self.hands.counts).with_key -= 1;
+        self.hands.freed.notify_all();
+        loaded.map_err(refusal)
     }
 }
 
@@ -422,7 +463,7 @@ fn read(
         // One that is damaged stays so; one that is gone may be there for another node, whose folder is mounted.
         match (e.kind(), &order.witness) {
             (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_)) => lost(reason),
-            (ErrorKind::NotFound, Source::File(_)) => ("witness_lost", reason, order.key_from.is_some()),
+            (ErrorKind::NotFound, Source::File(_)) => ("witness_lost", reason, order.key.from.is_some()),
             (_, Source::File(_)) => ("witness_lost", reason, true),
             (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
         }

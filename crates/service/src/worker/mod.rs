@@ -3,6 +3,7 @@
 mod cache;
 mod child;
 mod hands;
+mod loads;
 pub(crate) mod protocol;
 mod slot;
 mod turns;

@@ -23,8 +23,20 @@ pub(crate) enum ToWorker {
     Prove(Box<Order>),
     /// Make no proof of this attempt any more.
     Stop { job: String, attempt: i64 },
+    /// Put a key on the device.
+    Load(KeyFile),
     /// Take the key of this hash off the device.
     Evict { hash: String },
+}
+
+/// The file of a key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct KeyFile {
+    pub(crate) path: PathBuf,
+    /// Where it is copied from, if it is not there.
+    pub(crate) from: Option<Source>,
+    /// BLAKE3 of it.
+    pub(crate) hash: String,
 }
 
 /// A proof to be made.
@@ -34,11 +46,7 @@ pub(crate) struct Order {
     pub(crate) attempt: i64,
     /// Its place in the queue: of the jobs in hand, the least comes first.
     pub(crate) rank: i64,
-    pub(crate) key: PathBuf,
-    /// Where the key is copied from, if it is not there.
-    pub(crate) key_from: Option<Source>,
-    /// BLAKE3 of the key's file.
-    pub(crate) key_hash: String,
+    pub(crate) key: KeyFile,
     pub(crate) witness: Source,
     pub(crate) witness_bytes: u64,
     /// What the witness is sealed with.
@@ -61,6 +69,8 @@ pub(crate) enum FromWorker {
     Done(Made),
     /// There is none.
     Failed(Failure),
+    /// The key of this hash is on the device, or why it is not: a word and a sentence.
+    Loaded { hash: String, refused: Option<(String, String)> },
 }
 
 /// What a worker is at.

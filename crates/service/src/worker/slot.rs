@@ -1,7 +1,8 @@
 //! One worker as the service sees it: a process that is started, watched, ended and started again, and the jobs that it has in hand.
 
 use super::hands::{Hand, Hands};
-use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWorker};
+use super::loads::{Loaded, Loads};
+use super::protocol::{receive, send, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
 use crate::core::{self, Core, GIVEN_BACK, STORAGE_FAILED};
 use crate::log::log;
 use crate::objects::SECRET_VARIABLES;
@@ -10,12 +11,12 @@ use crate::Role;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// A worker looks for work at least so often: for jobs whose pause is over, and for those that another one has not begun.
 const LOOK: Duration = Duration::from_millis(200);
@@ -46,6 +47,8 @@ pub(crate) struct Slot {
     load: AtomicUsize,
     /// Whether it has been told to look for work and has not yet.
     is_woken: AtomicBool,
+    /// Whether it had no job in hand at some time since it was last asked.
+    was_idle: AtomicBool,
     status: Mutex<SlotStatus>,
 }
 
@@ -76,6 +79,8 @@ enum Event {
     Wanted,
     /// The attempt is not wanted any more.
     Stop(Lease),
+    /// A key is wanted on the device, and somebody may wait for it.
+    Load(KeyFile, oneshot::Sender<Loaded>),
     Evict(String),
     /// A process said something.
     Said(u64, FromWorker),
@@ -112,6 +117,7 @@ struct Process {
     heard: Instant,
     /// Whether it has ended a job by itself, so that another like it is started at once.
     was_useful: bool,
+    loads: Loads,
 }
 
 impl Drop for Process {
@@ -121,13 +127,24 @@ impl Drop for Process {
     }
 }
 
+impl Process {
+    /// Tells it to load a key, unless it was told and has not answered.
+    fn load(&mut self, key: KeyFile, who: Option<oneshot::Sender<Loaded>>) -> Result<(), Trouble> {
+        if !self.loads.add(&key.hash, who) {
+            return Ok(());
+        }
+        let sent = send(&mut self.to, &ToWorker::Load(key));
+        sent.map_err(|error| Trouble::of_any("worker_died", format!("the worker took no order: {error}")))
+    }
+}
+
 impl Slot {
     pub(crate) fn new(number: usize, device: &str) -> Slot {
         let (events, inbox) = channel();
         let name = format!("{number}:{device}");
         let inbox = Mutex::new(Some(inbox));
-        let (load, is_woken, status) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), Mutex::default());
-        Slot { name, device: device.into(), events, inbox, load, is_woken, status }
+        let (load, is_woken, was_idle) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), AtomicBool::new(false));
+        Slot { name, device: device.into(), events, inbox, load, is_woken, was_idle, status: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotStatus> {
@@ -141,6 +158,12 @@ impl Slot {
     /// Whether it could begin a job at once.
     pub(crate) fn is_idle(&self) -> bool {
         self.load.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether it could have begun a job at once at some time since this was last asked: what it is at in that moment says less, for a
+    /// proof may take no longer than the time between two questions.
+    pub(crate) fn was_idle(&self) -> bool {
+        self.was_idle.swap(false, Ordering::SeqCst) && self.load.load(Ordering::SeqCst) != ABSENT || self.is_idle()
     }
 
     /// Tells a worker of work, if it may have so many jobs in hand and one more.
@@ -165,6 +188,13 @@ impl Slot {
     /// Tells a worker that an attempt is over.
     pub(crate) fn stop(&self, lease: &Lease) {
         let _ = self.events.send(Event::Stop(lease.clone()));
+    }
+
+    /// Has the worker load a key before a job needs it. What comes says what came of it, or that the worker ended.
+    pub(crate) fn load(&self, key: KeyFile) -> oneshot::Receiver<Loaded> {
+        let (who, loaded) = oneshot::channel();
+        let _ = self.events.send(Event::Load(key, who));
+        loaded
     }
 
     pub(crate) fn evict(&self, hash: &str) {
@@ -215,7 +245,7 @@ impl Slot {
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn()?;
         drop(command);
-        let process = Process { child, to, number, heard: Instant::now(), was_useful: false };
+        let process = Process { child, to, number, heard: Instant::now(), was_useful: false, loads: Loads::default() };
         let mut from = process.to.try_clone()?;
         let events = self.events.clone();
         std::thread::Builder::new().name(format!("hear {}", self.name)).spawn(move || loop {
@@ -273,6 +303,10 @@ impl Slot {
                     self.give_back(core, process, hands, "another worker is idle")?;
                     false
                 }
+                Ok(Event::Load(key, who)) => {
+                    process.load(key, Some(who))?;
+                    false
+                }
                 Ok(Event::Evict(hash)) => {
                     let _ = send(&mut process.to, &ToWorker::Evict { hash });
                     false
@@ -322,9 +356,26 @@ impl Slot {
                 log("worker_ready", &[("worker", &self.name), ("device", &device)]);
                 let mut status = self.lock();
                 (status.is_ready, status.device, status.trouble) = (true, device, None);
+                drop(status);
+                for key in core.preloaded() {
+                    process.load(key, None)?;
+                }
                 return Ok(true);
             }
             FromWorker::Broken { reason } => return Err(Trouble::told(reason)),
+            FromWorker::Loaded { hash, refused } => {
+                let loaded = refused.map_or(Ok(()), Err);
+                process.loads.end(&hash, &loaded);
+                let (event, reason) = match &loaded {
+                    Ok(()) => ("key_loaded", ""),
+                    Err((_, reason)) => ("key_refused", reason.as_str()),
+                };
+                log(event, &[("worker", &self.name), ("key", &hash), ("reason", reason)]);
+                if let Some((_, reason)) = loaded.err().filter(|(code, _)| code == "device") {
+                    self.device_failed(core);
+                    return Err(Trouble::told(reason));
+                }
+            }
             FromWorker::Begun { job, attempt } => {
                 if let Some(hand) = hands.find(&job, attempt) {
                     hand.is_begun = true;
@@ -404,6 +455,9 @@ impl Slot {
                 }
             }
         }
+        if hands.len() == 0 {
+            self.was_idle.store(true, Ordering::SeqCst);
+        }
         Ok(())
     }
 
@@ -434,6 +488,12 @@ impl Slot {
             return Err(Trouble::of_any("worker_hung", "the worker gave no sign of life"));
         }
         let bound = Duration::from_secs(core.config.proof_seconds.into());
+        if process.loads.are_late(bound) {
+            return Err(Trouble::told(format!(
+                "loading a key took longer than proof_seconds, {} s",
+                core.config.proof_seconds
+            )));
+        }
         if let Some(hand) = hands.take_hung(bound) {
             let why = format!("the attempt took longer than proof_seconds, {} s", core.config.proof_seconds);
             self.give_up(core, &hand.claim.lease, "worker_hung", &why, (true, hands.len() > 0));
@@ -507,14 +567,32 @@ fn order(core: &Core, claim: &Claim) -> Order {
         job: lease.job.clone(),
         attempt: lease.attempt,
         rank: claim.rank,
-        key: match &core.key_cache {
-            Some(cache) => cache.path(&format!("{}.zkey", key.hash)),
-            None => PathBuf::from(&key.path),
-        },
-        key_from: core.key_cache.as_ref().map(|_| core.keys.source(&key.path)),
-        key_hash: key.hash.clone(),
+        key: core.key_file(key),
         witness: core.witnesses.source(&claim.witness),
         witness_bytes: claim.witness_bytes,
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_was_idle_if_it_was_since_the_last_question() {
+        let slot = Slot::new(0, "cpu");
+        assert!(!slot.was_idle() && !slot.is_idle());
+        let has = |jobs: usize, was_idle: bool| {
+            slot.load.store(jobs, Ordering::SeqCst);
+            slot.was_idle.store(was_idle, Ordering::SeqCst);
+        };
+        // It proves now, and did not a moment ago.
+        has(1, true);
+        assert_eq!([slot.was_idle(), slot.was_idle()], [true, false]);
+        has(0, false);
+        assert_eq!([slot.was_idle(), slot.was_idle()], [true, true]);
+        // One that is gone was idle for nobody.
+        has(ABSENT, true);
+        assert!(!slot.was_idle());
     }
 }

@@ -1,22 +1,15 @@
 //! Many jobs of several sizes on a CPU and on two pretended GPUs, with a kill after so many proofs, each time of a worker or of the
 //! service: every job has one result, and that is right.
 
-mod support;
-
+use crate::support::{make_key, Service};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::{make_key, Service};
 use tandem_engine::Verifier;
 use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::store::{State, Store};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// How many, where not 150: with 10,000 it takes minutes, and is not for every day.
 const JOBS: &str = "TANDEM_DRILL_JOBS";

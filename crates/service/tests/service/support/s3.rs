@@ -1,5 +1,4 @@
 //! An S3-compatible store of the test's own, on a free port: versitygw over a folder, which checks signatures and hashes.
-#![allow(dead_code)] // each test program uses its own part
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;

@@ -1,17 +1,10 @@
 //! Who may call a service that wants tokens, and what those see who may.
 
-mod support;
-
+use crate::support::{refused, wait_for, Service};
 use serde_json::Value;
 use std::time::Duration;
-use support::{refused, wait_for, Service};
 use tandem_service::client::{Access, CallError, Client, Content, Method};
 use tandem_service::store::{NewToken, Role, Store};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// Beside the service, as `tandem tokens` does.
 fn store(service: &Service) -> Store {
@@ -39,7 +32,7 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 /// Every route, and the least role that it takes: none, or a place in [`Role::ALL`] and more.
-const ROUTES: [(&str, &str, usize); 34] = [
+const ROUTES: [(&str, &str, usize); 35] = [
     ("GET", "/", 0),
     ("GET", "/v1/overview", 1),
     ("GET", "/health", 0),
@@ -59,6 +52,7 @@ const ROUTES: [(&str, &str, usize); 34] = [
     ("POST", "/v1/keys", 3),
     ("PUT", "/v1/keys/{name}", 3),
     ("DELETE", "/v1/keys/{name}", 3),
+    ("POST", "/v1/keys/{name}/preload", 3),
     ("POST", "/v1/keys/{name}/evict", 3),
     ("PUT", "/v1/keys/{name}/program", 3),
     ("POST", "/v1/batches", 2),

@@ -1,21 +1,12 @@
 //! A service with a certificate: who reaches it, and what is wrong with files.
 
-#[path = "support/grpc.rs"]
-mod grpc;
-mod support;
-
+use crate::support::{grpc, wait_for, Service};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use support::{wait_for, Service};
 use tandem_service::client::{Access, CallError, Client, Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// An authority, and files of what it signs.
 struct Authority {

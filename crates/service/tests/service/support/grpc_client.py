@@ -108,9 +108,37 @@ while not list((small := call("GetKey", {"name": "small"})).on):
     assert time.monotonic() < until, small
     time.sleep(0.1)
 call("EvictKey", {"name": "small"})
+loaded = call("PreloadKey", {"name": "inside", "wait_seconds": 60})
+assert list(loaded.key.on) == ["0:cpu"] and not loaded.is_loading, loaded
+refused("PreloadKey", grpc.StatusCode.NOT_FOUND, "no_key", fields={"name": "none"})
 refused("EvictKey", grpc.StatusCode.NOT_FOUND, "no_key", fields={"name": "none"})
 for name in ["up", "inside"]:
     call("RemoveKey", {"name": name})
 refused("RemoveKey", grpc.StatusCode.NOT_FOUND, "no_key", fields={"name": "up"})
+
+# A batch: two witnesses that are right, one that is not.
+files = [("a.wtns", witness), ("b.wtns", witness[:-32] + bytes(32)), ("c.wtns", witness)]
+sent = [{"head": {"key": "small", "request_id": "a-batch"}}]
+for name, content in files:
+    sent.append({"file": {"name": name}})
+    sent += [{"piece": content[at:at + 100]} for at in range(0, len(content), 100)]
+submitted = call("SubmitBatch", stream=sent)
+assert submitted.is_new and [of.name for of in submitted.batch.items] == [name for name, _ in files], submitted
+batch = submitted.batch.id
+again = call("SubmitBatch", stream=sent)
+assert not again.is_new and again.batch.id == batch
+refused("SubmitBatch", grpc.StatusCode.ALREADY_EXISTS, "other_content", stream=sent[:-1])
+refused("SubmitBatch", grpc.StatusCode.INVALID_ARGUMENT, "bad_request", stream=sent[:1])
+refused("SubmitBatch", grpc.StatusCode.INVALID_ARGUMENT, "bad_request", stream=[sent[0], sent[2]])
+ended = list(call("WaitBatch", {"id": batch}))[-1]
+assert ended.is_ended and (ended.counts.done, ended.counts.failed) == (2, 1), ended
+assert call("GetBatch", {"id": batch}) == ended
+results = list(call("GetBatchResults", {"id": batch}))
+assert [of.item for of in results] == list(ended.items)
+assert [of.HasField("result") for of in results] == [True, False, True], results
+assert results[1].item.job.error.code == "unsatisfied", results[1]
+assert call("CancelBatch", {"id": batch}) == ended
+refused("GetBatch", grpc.StatusCode.NOT_FOUND, "no_batch", fields={"id": "0" * 32})
+small = call("PreloadKey", {"name": "small", "wait_seconds": 60}).key
 print(json.dumps({name: json_format.MessageToDict(of) for name, of in
-                  {"job": job, "result": result, "small": small}.items()}))
+                  {"job": job, "result": result, "small": small, "of_batch": results[2].result}.items()}))

@@ -1,5 +1,4 @@
 //! What stands between a node and a server, and does what networks do.
-#![allow(dead_code)] // each test program uses its own part
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -74,6 +74,12 @@ fn a_job_from_submit_to_proof() {
     let (_, error) = server.run(2, &["cancel", id]);
     assert!(error.contains("the job is done already"), "{error}");
     assert!(server.run(0, &["keys", "list"]).0.contains("member"));
+    assert_eq!(server.run(0, &["keys", "preload", "member"]).0, "member on 0:auto\n");
+    let (key, _) = server.run(0, &["keys", "preload", "member", "--json"]);
+    let key: serde_json::Value = serde_json::from_str(&key).unwrap();
+    assert_eq!((&key["on"][0], &key["loading"]), (&"0:auto".into(), &false.into()));
+    let (_, error) = server.run(2, &["keys", "preload", "none"]);
+    assert!(error.contains("no key is called 'none'"), "{error}");
     server.run(0, &["keys", "evict", "member"]);
     server.run(0, &["keys", "remove", "member"]);
     assert_eq!(server.end("-TERM"), Some(0));
@@ -171,12 +177,22 @@ fn a_bench_drives_a_service() {
         table.contains("p99 ms") && table.contains("upload") && table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
-    server.run(0, &[&["bench", "serve"], &files[..], &["--rate", "50", "--jobs", "4"]].concat());
+    // A node may be called by several addresses; a service with another database is none.
+    let nodes = ["--node", &server.address, "--node", &server.address];
+    server.run(0, &[&["bench", "serve"], &files[..], &["--rate", "50", "--jobs", "4"], &nodes].concat());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Server::start(elsewhere.path());
+    let nodes = ["--jobs", "1", "--node", &other.address];
+    let (_, error) = server.run(2, &[&["bench", "serve", text(&zkey), text(&wtns)], &nodes[..]].concat());
+    assert!(error.contains("expected a node of the same database"), "{error}");
+    let (_, error) = server.run(2, &["bench", "serve", text(&zkey), text(&wtns), "--node", "http://10.0.0.1:1"]);
+    assert!(error.contains("--node") && error.contains("https"), "{error}");
     let rows = std::fs::read_to_string(rows).unwrap();
     let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
     let load = |row: &serde_json::Value| (row["clients"].as_u64(), row["rate"].as_f64(), row["runs"].as_u64());
     let loads: Vec<_> = rows.iter().map(load).collect();
     assert_eq!(loads, [(Some(1), None, Some(3)), (Some(2), None, Some(3)), (None, Some(50.0), Some(4))]);
+    assert_eq!([&rows[0]["nodes"], &rows[2]["nodes"]], [&serde_json::Value::Null, &3.into()]);
     for row in &rows {
         let number = |name: &str| row[name].as_f64().unwrap();
         assert!(number("ms_median") > 0.0 && number("ms_median") <= number("ms_max"), "{row}");

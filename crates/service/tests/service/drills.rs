@@ -1,20 +1,13 @@
 //! What ends when it should not: the service, workers in each stage, disks, witnesses. No accepted job is lost, none has two results.
 
-mod support;
-
+use crate::support::{self, codes, refused, stage, wait_for, Service};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{codes, refused, stage, wait_for, Service};
 use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::store::{State, Store};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// Callers send 200 jobs and send each again until it is accepted, while the service and its workers are killed at random.
 #[test]

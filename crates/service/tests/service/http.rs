@@ -1,18 +1,11 @@
 //! What callers do wrong, by mistake or on purpose: each gets an answer that says so, and nobody else notices.
 
-mod support;
-
+use crate::support::{make_key, refused, wait_for, Service};
 use std::collections::HashSet;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use support::{make_key, refused, wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// A worker of no use, so that jobs stay where they are.
 const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1";
@@ -81,7 +74,8 @@ fn lengths_are_refused_before_anything_is_read() {
     let reply = service.raw(head.as_bytes(), patience);
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 431 "), "{reply}");
     // One that is taken in is too long all the same.
-    let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(17 << 10));
+    let head =
+        format!("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: {}\r\n\r\n", "x".repeat(17 << 10));
     let reply = service.raw(head.as_bytes(), patience);
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
     let lines = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(100));
@@ -151,7 +145,7 @@ fn malformed_requests_are_refused() {
         // Pages of browsers, and names that were made to point here.
         ("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.org\r\n\r\n", "403"),
         ("GET /v1/jobs HTTP/1.1\r\nHost: example.org\r\n\r\n", "403"),
-        ("GET /v1/jobs HTTP/1.1\r\n\r\n", "403"),
+        ("GET /v1/jobs HTTP/1.1\r\nConnection: close\r\n\r\n", "403"),
     ] {
         let request = request.replacen("\r\nHost", "\r\nConnection: close\r\nHost", 1);
         let reply = service.raw(request.as_bytes(), patience);
@@ -244,4 +238,93 @@ fn keys_come_and_go() {
     remove().unwrap();
     assert_eq!((files(), refused(remove())), (0, (404, "no_key".into())));
     assert_eq!(refused(service.post("/v1/keys/up/evict")), (404, "no_key".into()));
+}
+
+/// Keys are loaded ahead: at the start, on demand and again after the end of a worker; what cannot be loaded is told.
+#[test]
+fn keys_are_loaded_before_a_job_needs_them() {
+    let service = Service::start("workers = ['cpu', 'sim:2']\nkey_memory_mib = 1\npreload = ['small']");
+    let client = service.client();
+    let on = |name: &str| client.get(&format!("/v1/keys/{name}")).unwrap()["on"].as_array().unwrap().len();
+    wait_for("what is loaded at the start", || on("small") == 2);
+    let put = |name: &str| {
+        let file = service.at(&format!("{name}.zkey"));
+        client.call(Method::PUT, &format!("/v1/keys/{name}"), &[], Content::File(&file)).unwrap();
+    };
+    for (name, squarings) in [("one", 100), ("huge", 5000)] {
+        make_key(service.folder.path(), name, squarings);
+        put(name);
+    }
+    let jobs = client.get("/v1/jobs").unwrap();
+    assert_eq!((on("one"), jobs["jobs"].as_array().unwrap().len()), (0, 0));
+    let key = service.post("/v1/keys/one/preload?wait=60").unwrap();
+    assert_eq!(key["on"], serde_json::json!(["0:cpu", "1:sim:2"]));
+    assert_eq!(service.post("/v1/keys/one/preload?wait=60").unwrap(), key);
+    // More than the budget, which is told with the numbers; no worker ends of that.
+    let (status, code) = refused(service.post("/v1/keys/huge/preload?wait=60"));
+    assert_eq!((status, code.as_str()), (507, "out_of_memory"));
+    // A file that is another one now, and none.
+    make_key(service.folder.path(), "changed", 50);
+    put("changed");
+    let hash = client.get("/v1/keys/changed").unwrap()["hash"].as_str().unwrap().to_string();
+    let stored = service.at(&format!("data/keys/{hash}.zkey"));
+    std::fs::copy(service.at("one.zkey"), &stored).unwrap();
+    assert_eq!(refused(service.post("/v1/keys/changed/preload?wait=60")), (409, "key_lost".into()));
+    assert_eq!(refused(service.post("/v1/keys/none/preload")), (404, "no_key".into()));
+    assert_eq!(refused(service.post("/v1/keys/one/preload?wait=x")).1, "bad_request");
+    let restarts = |worker: usize| client.get("/v1/workers").unwrap()["workers"][worker]["restarts"].as_u64().unwrap();
+    assert_eq!([restarts(0), restarts(1)], [0, 0]);
+    // Without waiting; and while it is loaded, a worker ends: who waits hears of that, and it is loaded when the worker is back.
+    service.post("/v1/keys/one/evict").unwrap();
+    wait_for("the key off the devices", || on("one") == 0);
+    service.fault("pause,preload,0");
+    service.post("/v1/keys/one/preload").unwrap();
+    wait_for("the workers", || service.at("paused").exists());
+    assert_eq!(on("one"), 0);
+    std::fs::write(service.at("go"), "").unwrap();
+    wait_for("the key", || on("one") == 2);
+    std::fs::remove_file(service.at("go")).unwrap();
+    std::fs::remove_file(service.at("paused")).unwrap();
+    service.fault("kill,preload,0");
+    let (status, code) = refused(service.post("/v1/keys/small/preload?wait=60"));
+    assert_eq!((status, code.as_str()), (503, "worker_died"));
+    std::fs::remove_file(service.at("fault")).unwrap();
+    wait_for("what is loaded at the start, again", || on("small") == 2 && restarts(0) + restarts(1) > 0);
+    let job = service.submit_to("/v1/jobs?key=one", None, "one.wtns").unwrap()["id"].as_str().unwrap().to_string();
+    assert_eq!(service.ended(&job)["state"], "done");
+}
+
+/// A job for whose key there is no room while another is loaded ahead waits for that, and does not fail.
+#[test]
+fn a_job_waits_for_a_key_that_is_loaded_ahead() {
+    let service = Service::start("workers = ['cpu']\nkey_proofs = 2");
+    make_key(service.folder.path(), "other", 100);
+    service.client().call(Method::PUT, "/v1/keys/other", &[], Content::File(&service.at("other.zkey"))).unwrap();
+    for _ in 0..20 {
+        service.post("/v1/keys/other/preload").unwrap();
+        let job = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
+        let ended = service.ended(&job);
+        assert_eq!(ended["attempts"].as_array().unwrap().len(), 1, "{ended}");
+    }
+    // Ahead of a key that no job needs, the other one goes.
+    service.post("/v1/keys/other/preload?wait=60").unwrap();
+    let keys = service.client().get("/v1/workers").unwrap()["workers"][0]["keys"].clone();
+    assert_eq!(keys.as_array().unwrap().len(), 1);
+    // No key is known of that was not registered.
+    let why = Service::refuses_node("workers = ['cpu']\npreload = ['none']");
+    assert!(why.contains("preload: no key is called 'none'"), "{why}");
+}
+
+/// A key that does not come in the time of an attempt ends its worker, as a proof would.
+#[test]
+fn a_load_that_hangs_ends_its_worker() {
+    let service = Service::start("workers = ['cpu']\nproof_seconds = 2");
+    service.fault("hang,preload,0");
+    assert_eq!(refused(service.post("/v1/keys/small/preload?wait=60")), (503, "worker_died".into()));
+    let worker = || service.client().get("/v1/workers").unwrap()["workers"][0].clone();
+    wait_for("the end of the worker", || worker()["restarts"] == 1);
+    let log = std::fs::read_to_string(service.at("log")).unwrap();
+    assert!(log.contains("loading a key took longer than proof_seconds, 2 s"), "{log}");
+    std::fs::remove_file(service.at("fault")).unwrap();
+    assert_eq!(service.post("/v1/keys/small/preload?wait=60").unwrap()["on"], serde_json::json!(["0:cpu"]));
 }

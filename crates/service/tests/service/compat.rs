@@ -1,19 +1,12 @@
 //! The interfaces of rapidsnark's proverServer and iden3's prover-server, called as their clients call them; and the drills of connections.
 
-mod support;
-
+use crate::support::{self, wait_for, Service};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use support::{wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -1,8 +1,13 @@
 //! What the drills share: a service and workers that are this very test program, started again; keys; raw connections.
-#![allow(dead_code)] // each test program uses its own part
 
-#[path = "../../../app/tests/support/files.rs"]
+pub(crate) mod drill;
+#[path = "../../../../app/tests/support/files.rs"]
 pub(crate) mod files;
+pub(crate) mod grpc;
+pub(crate) mod postgres;
+#[allow(dead_code)] // unit tests of the library use the rest
+pub(crate) mod proxy;
+pub(crate) mod s3;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -20,7 +25,7 @@ use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::{Asked, Config, Role};
 
 /// Which part of the tests a child process plays, and in which folder.
-const CHILD: &str = "TANDEM_TEST_CHILD";
+pub(crate) const CHILD: &str = "TANDEM_TEST_CHILD";
 const FOLDER: &str = "TANDEM_TEST_FOLDER";
 
 /// The file that tells workers what to suffer: lines of a word, a stage, and the attempt.
@@ -122,8 +127,8 @@ fn work(device: &str, folder: &Path) {
     let path = folder.join("tandem.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
-    let room =
-        tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs, cached: config.key_cache_mib << 20 };
+    let (bytes, cached) = (config.key_memory_mib << 20, config.key_cache_mib << 20);
+    let room = tandem_service::KeyRoom { bytes, proofs: config.key_proofs, cached };
     let _ = tandem_service::work_watched(open, room, &at);
 }
 
@@ -138,12 +143,12 @@ fn stepped(folder: &Path) -> tandem_engine::Result<Engine> {
     Engine::on_backends(move || Ok(Stepped::new(script.clone())), true)
 }
 
-/// Waits until something is so; fails the test after half a minute.
+/// Waits until something is so; fails the test after a minute.
 #[track_caller]
 pub(crate) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within half a minute");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -212,11 +217,18 @@ impl Service {
 
     /// Starts it again on the same files.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    /// [`Service::restart`] with these variables more.
+    pub(crate) fn restart_with(&mut self, variables: &[(&str, &str)]) {
         let _ = std::fs::remove_file(self.at("address"));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.at("log")).unwrap();
         let mut command = child("serve", self.folder.path());
+        command.envs(variables.iter().copied());
         self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-        wait_for("the address", || self.at("address").exists());
+        wait_for("the address", || self.at("address").exists() || self.at("refused").exists());
+        assert!(self.at("address").exists(), "{}", std::fs::read_to_string(self.at("refused")).unwrap());
     }
 
     /// kill -9.
@@ -274,7 +286,7 @@ impl Service {
             if ["done", "failed", "cancelled"].contains(&job["state"].as_str().unwrap()) {
                 return job;
             }
-            assert!(begun.elapsed() < Duration::from_secs(40), "{job}");
+            assert!(begun.elapsed() < Duration::from_secs(80), "{job}");
         }
     }
 

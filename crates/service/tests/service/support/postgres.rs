@@ -1,5 +1,4 @@
 //! A PostgreSQL of the test's own, on a free port.
-#![allow(dead_code)] // each test program uses its own part
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -1,5 +1,4 @@
 //! A caller of gRPC by the generated client, and one that writes frames of HTTP/2 by hand.
-#![allow(dead_code)] // each test program uses its own part
 
 use super::Service;
 use hyper::body::Incoming;
@@ -31,7 +30,7 @@ pub(crate) fn python(arguments: &[&str]) -> Option<String> {
         eprintln!("skipped: no client of gRPC; sh scripts/proto.sh --tools installs it");
         return None;
     }
-    let script = root.join("tests/support/grpc_client.py");
+    let script = root.join("tests/service/support/grpc_client.py");
     let done = Command::new(python).arg(script).arg(root.join("proto")).args(arguments).output().unwrap();
     let (out, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{out}{errors}");
@@ -134,7 +133,6 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
-pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_HEADERS: u8 = 4;

@@ -1,6 +1,6 @@
 //! A drill: callers send jobs to several nodes, each until it is accepted, while things break. No job is lost, wrong, or done twice.
 
-use super::support::{codes, Service};
+use super::{codes, Service};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -1,24 +1,16 @@
 //! gRPC: the same jobs, rules and words as over HTTP, by a client of gRPC's own and by the generated one.
 
-#[path = "support/grpc.rs"]
-mod grpc;
-mod support;
-
-use grpc::{first, head, messages, piece, python, refused, Caller};
+use crate::support::grpc::{first, head, messages, piece, python, refused, Caller, PREFACE};
+use crate::support::{make_key, wait_for, Service};
 use hyper::StatusCode;
 use std::time::{Duration, Instant};
-use support::{make_key, wait_for, Service};
 use tandem_engine::{CurveId, Proof, Publics};
 use tandem_service::client::{Content, Method};
+use tandem_service::proto::Content as Kind;
 use tandem_service::proto::*;
 use tandem_service::store::{NewToken, Role, Store};
 use tonic::codegen::Service as _;
 use tonic::{Code, Status};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 const ON: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1\ninterfaces = ['grpc']";
 
@@ -68,10 +60,12 @@ fn a_client_of_others_gets_a_proof() {
         (&seen["result"]["device"], &seen["result"]["times"]["proof"]),
         (&result["device"], &result["times"]["proof"])
     );
-    let text = |name: &str| seen["result"][name].as_str().unwrap().as_bytes().to_vec();
-    let proof = Proof::from_json(CurveId::Bn254, &text("proofJson")).unwrap();
-    let publics = Publics::from_json(CurveId::Bn254, &text("publicJson")).unwrap();
-    service.verifier().verify(&publics, &proof).unwrap();
+    for of in ["result", "of_batch"] {
+        let text = |name: &str| seen[of][name].as_str().unwrap().as_bytes().to_vec();
+        let proof = Proof::from_json(CurveId::Bn254, &text("proofJson")).unwrap();
+        let publics = Publics::from_json(CurveId::Bn254, &text("publicJson")).unwrap();
+        service.verifier().verify(&publics, &proof).unwrap();
+    }
     // A key, of the two ways and with all its fields.
     let key = service.client().get("/v1/keys/small").unwrap();
     let of = &seen["small"];
@@ -107,6 +101,11 @@ fn all_calls(of: &Caller) -> Vec<(&'static str, Code)> {
         ("WaitJob", call!(wait_job, WaitJobRequest { id: name() })),
         ("ListJobs", call!(list_jobs, ListJobsRequest::default())),
         ("GetResult", call!(get_result, GetResultRequest { id: name() })),
+        ("SubmitBatch", call!(submit_batch, tokio_stream::iter(batch_of("none", "", &[])))),
+        ("GetBatch", call!(get_batch, GetBatchRequest { id: name() })),
+        ("WaitBatch", call!(wait_batch, WaitBatchRequest { id: name() })),
+        ("GetBatchResults", call!(get_batch_results, GetBatchResultsRequest { id: name() })),
+        ("CancelBatch", call!(cancel_batch, CancelBatchRequest { id: name() })),
         ("ListKeys", call!(list_keys, ListKeysRequest {})),
         ("GetKey", call!(get_key, GetKeyRequest { name: name() })),
         ("Submit", call!(submit, tokio_stream::iter(vec![first(head("none", ""))]))),
@@ -115,6 +114,7 @@ fn all_calls(of: &Caller) -> Vec<(&'static str, Code)> {
         ("UploadKey", call!(upload_key, upload())),
         ("UploadProgram", call!(upload_program, upload())),
         ("RemoveKey", call!(remove_key, RemoveKeyRequest { name: name() })),
+        ("PreloadKey", call!(preload_key, PreloadKeyRequest { name: name(), wait_seconds: 0 })),
         ("EvictKey", call!(evict_key, EvictKeyRequest { name: name() })),
     ]
 }
@@ -123,7 +123,7 @@ fn all_calls(of: &Caller) -> Vec<(&'static str, Code)> {
 fn each_call_takes_its_role_and_no_less() {
     let service = Service::start(&format!("{ON}\ntokens = true"));
     // All that the description has: a call without a role would be refused to nobody.
-    let described = include_str!("../proto/tandem/v1/prover.proto");
+    let described = include_str!("../../proto/tandem/v1/prover.proto");
     let needs = |method: &str| {
         let before = described.split(&format!("  rpc {method}(")).next().unwrap();
         let said = before.rsplit("Role: ").next().unwrap();
@@ -413,6 +413,86 @@ fn pages_of_other_sites_may_not_call() {
 #[test]
 fn it_is_off_unless_it_is_asked_for() {
     let service = Service::start("workers = ['cpu']");
-    let reply = service.raw(grpc::PREFACE, Duration::from_secs(5));
+    let reply = service.raw(PREFACE, Duration::from_secs(5));
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 4") || reply.starts_with("HTTP/1.1 505"), "{reply}");
+}
+
+/// The messages of a batch.
+fn batch_of(key: &str, id: &str, files: &[(&str, Kind, &[u8])]) -> Vec<SubmitBatchRequest> {
+    use submit_batch_request::Part;
+    let head = BatchHead { key: key.into(), request_id: id.into(), ..BatchHead::default() };
+    let file = |(name, content, bytes): &(&str, Kind, &[u8])| {
+        let file = BatchFile { name: name.to_string(), content: (*content).into() };
+        let pieces: Vec<Part> = bytes.chunks(77).map(|piece| Part::Piece(piece.to_vec().into())).collect();
+        std::iter::once(Part::File(file)).chain(pieces).collect::<Vec<_>>()
+    };
+    let parts = std::iter::once(Part::Head(head)).chain(files.iter().flat_map(file));
+    parts.map(|part| SubmitBatchRequest { part: Some(part) }).collect()
+}
+
+/// A batch is taken as a whole or not at all, and nothing of one that is not stays.
+#[test]
+fn batches_are_whole_or_leave_nothing() {
+    let service = idle("");
+    let caller = Caller::new(&service, None);
+    let submit = |messages: Vec<SubmitBatchRequest>| {
+        let request = caller.with(tokio_stream::iter(messages));
+        caller.runtime.block_on(caller.client.clone().submit_batch(request)).map(tonic::Response::into_inner)
+    };
+    let witness = std::fs::read(service.at("small.wtns")).unwrap();
+    let good = ("a", Kind::Witness, &witness[..]);
+    let long = vec![0; 100_000];
+    let many = vec![("x", Kind::Witness, &witness[..40]); 1001];
+    let no_file = SubmitBatchRequest { part: batch_of("small", "", &[good])[2].part.clone() };
+    let unknown = {
+        let mut sent = batch_of("small", "", &[good, good]);
+        let Some(submit_batch_request::Part::File(file)) = &mut sent[1].part else { panic!() };
+        file.content = 7;
+        sent
+    };
+    let twice = [batch_of("small", "", &[good]), batch_of("small", "", &[good])].concat();
+    for (sent, code, word) in [
+        (batch_of("none", "", &[good]), Code::NotFound, "no_key"),
+        (batch_of("", "", &[good]), Code::InvalidArgument, "bad_request"),
+        (batch_of("small", "a b", &[good]), Code::InvalidArgument, "bad_request"),
+        (batch_of("small", "", &[]), Code::InvalidArgument, "bad_request"),
+        (batch_of("small", "", &[good, ("b", Kind::Witness, &[])]), Code::InvalidArgument, "too_large"),
+        (batch_of("small", "", &[good, ("b", Kind::Witness, &long)]), Code::InvalidArgument, "too_large"),
+        (batch_of("small", "", &[good, ("b", Kind::Inputs, b"{}")]), Code::FailedPrecondition, "no_program"),
+        (batch_of("small", "", &many), Code::InvalidArgument, "bad_request"),
+        (vec![batch_of("small", "", &[good])[0].clone(), no_file], Code::InvalidArgument, "bad_request"),
+        (unknown, Code::InvalidArgument, "bad_request"),
+        (twice, Code::InvalidArgument, "bad_request"),
+    ] {
+        assert_eq!(refused(submit(sent)), (code, word.into()));
+    }
+    // One whose caller goes after whole files.
+    let messages = batch_of("small", "", &[good, good]);
+    let endless = tokio_stream::StreamExt::chain(tokio_stream::iter(messages), tokio_stream::pending());
+    let mut client = caller.client.clone();
+    let request = caller.with(endless);
+    caller.runtime.block_on(async {
+        let sending = client.submit_batch(request);
+        assert!(tokio::time::timeout(Duration::from_millis(500), sending).await.is_err());
+    });
+    wait_for("nothing of it stays", || service.witnesses().is_empty());
+    let jobs = service.client().get("/v1/jobs").unwrap();
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 0, "{jobs}");
+    // A whole one has a blob for each job, and is cancelled as one; its stream ends with it.
+    let batch = submit(batch_of("small", "whole", &[good, good, good])).unwrap().batch.unwrap();
+    assert_eq!((batch.items.len(), service.witnesses().len()), (3, 3));
+    let over = service.client().get(&format!("/v1/batches/{}", batch.id)).unwrap();
+    assert_eq!(over["items"][2]["id"], batch.items[2].job.as_ref().unwrap().id);
+    let request = caller.with(WaitBatchRequest { id: batch.id.clone() });
+    let mut stream = caller.runtime.block_on(caller.client.clone().wait_batch(request)).unwrap().into_inner();
+    assert!(!caller.runtime.block_on(stream.message()).unwrap().unwrap().is_ended);
+    let cancel = caller.with(CancelBatchRequest { id: batch.id });
+    let ended = caller.runtime.block_on(caller.client.clone().cancel_batch(cancel)).unwrap().into_inner();
+    assert!(ended.is_ended && ended.counts.as_ref().unwrap().cancelled == 3, "{ended:?}");
+    let mut last = None;
+    while let Some(batch) = caller.runtime.block_on(stream.message()).unwrap() {
+        last = Some(batch);
+    }
+    assert_eq!(last.unwrap(), ended);
+    wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }

@@ -1,28 +1,13 @@
 //! Nodes whose blobs are in a bucket, and what befalls the store and what is in it.
 
-#[path = "support/drill.rs"]
-mod drill;
-#[path = "support/postgres.rs"]
-mod postgres;
-#[path = "support/proxy.rs"]
-mod proxy;
-#[path = "support/s3.rs"]
-mod s3;
-mod support;
-
-use postgres::Postgres;
-use proxy::Proxy;
-use s3::S3;
+use crate::support::postgres::Postgres;
+use crate::support::proxy::Proxy;
+use crate::support::s3::S3;
+use crate::support::{self, codes, drill, refused, wait_for, Service};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::time::Duration;
-use support::{codes, refused, wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 struct Shared {
     database: Postgres,
@@ -32,7 +17,7 @@ struct Shared {
 
 impl Shared {
     fn new(test: &str) -> Option<Shared> {
-        let store = S3::start(&format!("service_objects::{test}"))?;
+        let store = S3::start(&format!("service::objects::{test}"))?;
         let shared = Shared { database: Postgres::start(), store, folder: tempfile::tempdir().unwrap() };
         std::fs::write(shared.folder.path().join("key"), [7; 32]).unwrap();
         Some(shared)

@@ -1,16 +1,9 @@
 //! What people who watch see: it agrees with the jobs, and has nothing of a witness.
 
-mod support;
-
+use crate::support::{refused, wait_for, Service};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{refused, wait_for, Service};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 fn overview(service: &Service) -> Value {
     service.client().get("/v1/overview").unwrap()

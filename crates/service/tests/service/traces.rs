@@ -1,10 +1,7 @@
 //! Traces of jobs, as a collector gets them; and collectors that are away, slow or broken, which no job notices.
 
-#[path = "support/grpc.rs"]
-mod grpc;
-mod support;
-
-use grpc::Caller;
+use crate::support::grpc::Caller;
+use crate::support::{grpc, wait_for, Service};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,13 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::{wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// Heads and bodies.
 type Posts = Mutex<Vec<(String, Vec<u8>)>>;
@@ -68,7 +59,7 @@ impl Collector {
         }
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(python);
-        command.arg(root.join("tests/support/otlp_decode.py"));
+        command.arg(root.join("tests/service/support/otlp_decode.py"));
         for (number, (head, body)) in self.posted.lock().unwrap().iter().enumerate() {
             assert!(head.starts_with("POST /base/v1/traces HTTP/1.1\r\n"), "{head}");
             assert!(head.to_lowercase().contains("content-type: application/x-protobuf\r\n"), "{head}");

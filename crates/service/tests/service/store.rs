@@ -1,12 +1,7 @@
 //! The store's rules: fences, the first final state, order, recovery. Each holds in a file of SQLite and in a database of PostgreSQL.
 
-#[path = "support/postgres.rs"]
-mod postgres;
-#[path = "support/proxy.rs"]
-mod proxy;
-
-use postgres::{no_tls, Postgres};
-use proxy::Proxy;
+use crate::support::postgres::{no_tls, Postgres};
+use crate::support::proxy::Proxy;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;

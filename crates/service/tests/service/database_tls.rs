@@ -1,9 +1,6 @@
 //! TLS to a real PostgreSQL: whose certificate is taken, and that nothing goes without where it is wanted.
 
-#[path = "support/postgres.rs"]
-mod postgres;
-
-use postgres::Postgres;
+use crate::support::postgres::Postgres;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::path::{Path, PathBuf};
 use tandem_service::store::Store;

@@ -1,14 +1,7 @@
 //! Two jobs in the hand of one worker: what befalls one of them, the other, or the worker.
 
-mod support;
-
+use crate::support::{self, codes, stage, wait_for, Service};
 use std::time::Duration;
-use support::{codes, stage, wait_for, Service};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 fn submit(service: &Service) -> String {
     service.submit(None).unwrap()["id"].as_str().unwrap().into()
