@@ -110,6 +110,15 @@ impl LaneCtx {
         self.alloc_on(op, &self.upload_stream, len, true)
     }
 
+    /// As [`LaneCtx::alloc_public`], for what is written on the upload stream before [`LaneCtx::move_to_stream`].
+    pub(crate) fn alloc_public_on_upload_stream<T: Wire>(
+        &self,
+        op: &'static str,
+        len: usize,
+    ) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.upload_stream, len, false)
+    }
+
     /// All that is done with a buffer from here on is done in the lane's order, which waits for what was done with it before.
     pub(crate) fn move_to_stream<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
         buffer.follow(&self.stream).map_err(|e| self.error(op, e))
