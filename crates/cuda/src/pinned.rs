@@ -283,13 +283,13 @@ mod tests {
     #[test]
     fn parts_are_apart() {
         let three: Workers = |work| std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(work)));
-        for len in [0, 1, PAGE, 3 * TOUCHED + 5] {
+        for len in [0, 1, PAGE, 3 * PAGE, 3 * TOUCHED + 5] {
             let own = Fresh::zeros(len, three).unwrap();
             assert!(own.layout.size() >= len && own.memory.addr().is_multiple_of(PAGE));
             let whole = Pinned { memory: own.memory, len, own: Some(own) };
             assert!(whole.as_slice().iter().all(|byte| *byte == 0));
             let end = whole.address().addr() + len;
-            let size = 1000;
+            let size = 5000;
             let mut parts = whole.parts(size);
             assert_eq!(parts.len(), len / size);
             (1u8..).zip(&mut parts).for_each(|(i, part)| part.bytes().fill(i));
