@@ -2,7 +2,6 @@
 
 use ark_ec::PrimeGroup;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
@@ -31,7 +30,6 @@ pub type Script = dyn Fn(&'static str) -> Step + Send + Sync;
 pub struct Stepped {
     pub(crate) cpu: Cpu,
     script: Arc<Script>,
-    is_cold: AtomicBool,
 }
 
 /// Whether the result of the step `op` is to be wrong.
@@ -51,13 +49,7 @@ fn follow(script: &Script, op: &'static str) -> Result<bool> {
 impl Stepped {
     /// One GPU.
     pub fn new(script: Arc<Script>) -> Self {
-        Stepped { cpu: Cpu::new(1), script, is_cold: AtomicBool::new(false) }
-    }
-
-    /// This one, on which nothing has been tried out ([`Backend::is_cold`]).
-    #[must_use]
-    pub fn cold(self) -> Self {
-        Stepped { is_cold: AtomicBool::new(true), ..self }
+        Stepped { cpu: Cpu::new(1), script }
     }
 
     /// Whether the result of `op` is to be wrong.
@@ -85,9 +77,6 @@ impl Backend for Stepped {
 
     fn info(&self) -> Info {
         Info { kind: DeviceKind::Cuda, lane_names: vec!["Stepped GPU (cuda:7)".into()], ..self.cpu.info() }
-    }
-    fn is_cold(&self) -> bool {
-        self.is_cold.swap(false, Relaxed)
     }
     fn lanes(&self) -> usize {
         1

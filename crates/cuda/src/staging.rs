@@ -154,7 +154,7 @@ impl Staging {
         Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
-    /// Gives all slots their memory, if they have none. Where the system does not lock so much at once, each gets its own when it is needed.
+    /// Gives all slots their memory, if they have none. Its workers do that, so that none of them may call this. Where the system does not lock so much at once, each gets its own when it is needed.
     fn make_slots(&self, device: Device) {
         if self.slots.iter().any(|slot| lock(slot).memory.is_some()) {
             return;
@@ -221,6 +221,9 @@ impl Upload<'_> {
             rings.sort_by_key(|ring| std::ptr::from_ref(*ring));
             rings.dedup_by_key(|ring| std::ptr::from_ref(*ring));
             let _turns: Vec<_> = rings.into_iter().map(|ring| lock(&ring.turn)).collect();
+            // Before threads wait for slots: the same threads bring their pages.
+            let is_needed = |upload: &&&Upload<'_>| upload.pieces() > 0;
+            paged.iter().filter(is_needed).for_each(|upload| upload.ring.make_slots(upload.stream.device()));
             Relay::new(paged).run()
         };
         for ((upload, _), event) in locked.iter().zip(started) {
@@ -424,9 +427,6 @@ impl<'a> Relay<'a> {
 
     /// Sends the chunks in order as they get full, and frees their slots for later ones as they arrive.
     fn send_chunks(&self, sent: &mut [Sent]) -> Result<()> {
-        for upload in &self.uploads {
-            upload.ring.make_slots(upload.stream.device());
-        }
         for chunk in self.chunks.iter().filter(|chunk| chunk.first) {
             let Upload { ring, stream, .. } = self.uploads[chunk.upload];
             let mut slot = self.slot(chunk);

@@ -425,57 +425,6 @@ fn points_are_read_while_the_device_is_opened() {
     }
 }
 
-/// A device whose first work takes longer tries out what comes before the sums while it loads a key for one proof. What fails there fails
-/// nothing else.
-#[test]
-fn a_cold_device_tries_a_proof_out() {
-    let files = Files::of_size("cold", 8);
-    let witness = Witness::read(&files.at("wtns")).unwrap();
-    let tried = ["spmv", "ntt", "digits"];
-    // Its points are good, so that no device is asked for sums of them.
-    assert_eq!(load(&files, KeyCheck::Once), Ok(true));
-    for (is_cold, proofs) in [(false, 1), (true, 2), (true, 1)] {
-        for fails in [None, Some("alloc"), Some("spmv"), Some("ntt"), Some("digits")] {
-            for step in [Step::OutOfMemory, Step::Broken] {
-                let told: Arc<Mutex<Vec<&str>>> = Arc::default();
-                let is_loading = Arc::new(AtomicBool::new(true));
-                let script = {
-                    let (told, is_loading) = (told.clone(), is_loading.clone());
-                    move |op| {
-                        let mut told = told.lock().unwrap();
-                        told.push(op);
-                        let does_fail = is_loading.load(Ordering::Relaxed) && fails == Some(op);
-                        if does_fail {
-                            step
-                        } else {
-                            Step::Right
-                        }
-                    }
-                };
-                let backend = Stepped::new(Arc::new(script));
-                let backend = if is_cold { backend.cold() } else { backend };
-                let engine = Engine::on_backend(backend, false).unwrap().for_proofs(proofs);
-                let key = engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent).unwrap();
-                is_loading.store(false, Ordering::Relaxed);
-                let all = std::mem::take(&mut *told.lock().unwrap());
-                let has_tried = is_cold && proofs == 1;
-                for (i, op) in tried.iter().enumerate() {
-                    let is_reached =
-                        fails.is_none_or(|fails| tried.iter().position(|op| *op == fails).is_some_and(|at| i <= at));
-                    assert_eq!(
-                        all.contains(op),
-                        has_tried && is_reached,
-                        "{op} where {fails:?} fails, {is_cold} {proofs}"
-                    );
-                }
-                let proved = engine.prove(&key, &witness, &Silent).unwrap();
-                assert!(proved.remark.is_none() && proved.fallback.is_none() && key.note().is_none());
-                assert!(tried.iter().all(|op| told.lock().unwrap().contains(op)));
-            }
-        }
-    }
-}
-
 /// What is loaded needs its file no more, until the CPU is to take over: then only the same file will do.
 #[test]
 fn a_key_that_changes_after_it_was_loaded() {

@@ -3,12 +3,11 @@
 use crate::check::{check_powers_single_points, check_single_points};
 use crate::plan::{self, Layout, Queries, Schedule, Shape, WireSet, WitnessQuery};
 use crate::powers::rows_of;
-use crate::quotient::quotient;
-use crate::{Error, Request, Result, Silent, P1, P2};
+use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
 use tandem_ops::{
-    Canonical, Coset, Curve, Gather, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, Scalars, SpMv,
-    SparseRows, Stored, Unaligned,
+    Coset, Curve, Gather, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored,
+    Unaligned,
 };
 
 /// The points of a key that belong to no wire.
@@ -315,7 +314,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             };
             (0..lanes).map(of_lane).collect()
         };
-        let working = |schedule: &Schedule, lane: Lane| plan::working_set(queries, schedule.scalars(lane));
+        let working = |lane: Lane| plan::working_set(queries, schedule.scalars(lane));
         // Points over the quotient come first: there are fewer of them, and their scalars are all of full size, so that what they
         // take is spent best. The others have in any case their share, or what their plain tables take.
         let room = rooms(backend);
@@ -328,37 +327,25 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let memory_bytes = beside.max(plan::part_of(room, own, own + others));
                 Self::load_quotient(backend, sections.h, share, Worth { memory_bytes, uses: proofs })
-                    .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(&schedule, share.lane)))
+                    .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
         let room = rooms(backend);
-        let (points, coset) = (points.clone(), coset::<C>(queries.shape.domain));
-        let mut key = Self { queries, points, coset, schedule, matrices, rows: maps, witness: Vec::new(), quotient };
-        let schedule = &key.schedule;
-        let witness = || {
-            schedule
-                .witness
-                .iter()
-                .map(|sums| {
-                    // A lane's groups share what is left in proportion to their points.
-                    let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
-                    let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(schedule, lane));
-                    Self::load_witness(backend, sections, sums, Worth { memory_bytes, uses: proofs })
-                        .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(schedule, lane)))
-                })
-                .collect::<Result<Vec<_>>>()
-        };
-        // Where there are tables of multiples, they get all the memory there is, and the first of many proofs may take longer.
-        let witness = if proofs == 1 && backend.is_cold() {
-            // What fails here fails again, and is told, in the proof.
-            rayon::join(witness, || _ = rehearse(backend, &key)).0
-        } else {
-            witness()
-        };
-        key.witness = witness?;
+        let witness = schedule
+            .witness
+            .iter()
+            .map(|sums| {
+                // A lane's groups share what is left in proportion to their points.
+                let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
+                let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
+                Self::load_witness(backend, sections, sums, Worth { memory_bytes, uses: proofs })
+                    .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
+            })
+            .collect::<Result<_>>()?;
         backend.synchronize()?;
-        Ok(key)
+        let (points, coset) = (points.clone(), coset::<C>(queries.shape.domain));
+        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient })
     }
 
     fn load_witness(
@@ -425,22 +412,6 @@ struct Worth {
     /// Nothing bounds it where the points may wait: a sum brings as many of them into memory at a time as there is room for.
     memory_bytes: u64,
     uses: u64,
-}
-
-/// Does what a proof does between its upload and its sums, with a witness of zeros, beside the upload of points: the first proof then finds
-/// kernels loaded, roots of unity made, and as much memory in the pools as it takes. (What sums take has kernels loaded when it is planned.)
-fn rehearse<C: Curve, B: ProofBackend<C>>(backend: &B, key: &ProvingKey<C, B>) -> Result<()> {
-    if key.matrices.is_none() {
-        // The sides of the constraints come with a witness.
-        return Ok(());
-    }
-    let zeros = |&lane: &Lane| backend.alloc::<Canonical>(lane, key.shape().variables);
-    let wires = key.schedule.whole.iter().map(zeros).collect::<tandem_ops::Result<Vec<_>>>()?;
-    let request = Request::new(backend.timeline(), &Silent);
-    for (part, values) in key.quotient.iter().zip(quotient(backend, key, &wires, None, &request)?) {
-        ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))?;
-    }
-    Ok(())
 }
 
 /// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key

@@ -5,7 +5,6 @@ use crate::lane::LaneCtx;
 use crate::msm::Ahead;
 use crate::spans::{Clock, Recorded};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::{
@@ -24,8 +23,6 @@ pub struct Cuda {
     gathers: AllGatherCache,
     /// Kernels that are loaded before they are needed.
     pub(crate) ahead: Ahead,
-    /// Whether nobody has asked yet whether this is cold.
-    is_cold: AtomicBool,
 }
 
 /// A page-locked block as host memory of uploads.
@@ -150,7 +147,6 @@ impl Cuda {
             host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)),
             gathers: AllGatherCache::default(),
             ahead: Ahead::default(),
-            is_cold: AtomicBool::new(true),
         })
     }
 
@@ -215,10 +211,6 @@ impl Backend for Cuda {
         if let Some(ctxs) = ctxs {
             self.gathers.expect(&ctxs);
         }
-    }
-
-    fn is_cold(&self) -> bool {
-        self.is_cold.swap(false, Ordering::Relaxed)
     }
 
     /// Each lane gets a piece over its own link, and the others' pieces through the fabric; or everything over its own link, where

@@ -110,15 +110,6 @@ impl LaneCtx {
         self.alloc_on(op, &self.upload_stream, len, true)
     }
 
-    /// As [`LaneCtx::alloc_public`], for what is written on the upload stream before [`LaneCtx::move_to_stream`].
-    pub(crate) fn alloc_public_on_upload_stream<T: Wire>(
-        &self,
-        op: &'static str,
-        len: usize,
-    ) -> Result<DeviceBuffer<T>> {
-        self.alloc_on(op, &self.upload_stream, len, false)
-    }
-
     /// All that is done with a buffer from here on is done in the lane's order, which waits for what was done with it before.
     pub(crate) fn move_to_stream<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
         buffer.follow(&self.stream).map_err(|e| self.error(op, e))
@@ -519,6 +510,16 @@ mod tests {
             assert!(Arc::ptr_eq(buffer.stream(), if to_reduce { &ctx.reduce_stream } else { &ctx.stream }));
             assert!(ctx.download("test", &buffer).unwrap().wait().unwrap().iter().all(|byte| *byte == 7));
         }
+    }
+
+    /// Slots are made before all threads wait for them.
+    #[test]
+    fn the_first_upload_may_be_longer_than_the_ring() {
+        let Some(ctx) = ctx() else { return };
+        let bytes: Vec<u8> = (0..3 * SLOTS * SLOT_BYTES + 5).map(|i| (i % 251) as u8).collect();
+        let mut buffer = ctx.alloc::<u8>("test", bytes.len()).unwrap();
+        ctx.upload("test", &mut buffer, 0, bytes[..].into()).unwrap();
+        assert!(ctx.download("test", &buffer).unwrap().wait().unwrap() == bytes);
     }
 
     #[test]

@@ -131,12 +131,6 @@ pub trait Backend: Send + Sync + 'static {
         let _ = lanes;
     }
 
-    /// Whether the first work of each kind takes longer here than the same work later, and none has been tried out yet: kernels are loaded then,
-    /// and memory is taken from the device. It says so once, to somebody who has time to try it out.
-    fn is_cold(&self) -> bool {
-        false
-    }
-
     /// A buffer with the contents of `src` on each of `lanes`, over all the ways to them at once where there are several.
     /// The copies may still be on their way when this returns; `src` is kept until they are done. Where the lanes give each other
     /// pieces, `timeline` gets spans of that.

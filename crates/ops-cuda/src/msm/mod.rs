@@ -252,13 +252,9 @@ impl<G: Group> Msm<G> for Cuda {
         let ctx = self.lane(OP, lane)?;
         let levels = plan.shape.map_or(0, |shape| shape.table_levels as usize);
         let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
-        // Points arrive beside what the lane does: it waits for them once they have been told to come.
-        let mut table = ctx.alloc_public_on_upload_stream::<G::Point>(OP, len)?;
-        if let (Some(_), 1..) = (plan.shape, of.points) {
-            ctx.upload_stored(OP, &mut table, points)?;
-        }
-        ctx.move_to_stream(OP, &mut table)?;
+        let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
         if let (Some(shape), 1..) = (plan.shape, of.points) {
+            ctx.upload_stored(OP, &mut table, points)?;
             let args = ffi::tandem_msm_table_args {
                 shape: shape.raw(),
                 points: of.points as u64,
