@@ -154,7 +154,8 @@ impl Staging {
         Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
-    /// Gives all slots their memory, if they have none. Its workers do that, so that none of them may call this. Where the system does not lock so much at once, each gets its own when it is needed.
+    /// Gives all slots their memory, if they have none. The workers do that, so that none of them may call this. Where the system does not lock
+    /// so much at once, each slot gets its own when it is needed.
     fn make_slots(&self, device: Device) {
         if self.slots.iter().any(|slot| lock(slot).memory.is_some()) {
             return;
