@@ -21,7 +21,7 @@ pub(crate) fn take_count(path: &Path) -> usize {
     COUNTS.lock().unwrap().remove(&fs::metadata(path).unwrap().ino()).unwrap_or(0)
 }
 
-/// The same, and it goes on counting.
+/// As [`take_count`], and it goes on counting.
 pub(crate) fn counted(path: &Path) -> usize {
     COUNTS.lock().unwrap().get(&fs::metadata(path).unwrap().ino()).copied().unwrap_or(0)
 }
