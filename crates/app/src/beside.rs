@@ -9,7 +9,7 @@ use tandem_console::failure::Outcome;
 use tandem_console::progress::Bars;
 use tandem_console::session::{Opened, Session};
 use tandem_console::trace::Beside;
-use tandem_engine::{Error, Key, KeyCheck, Lane, Progress, Stage};
+use tandem_engine::{DeviceChoice, Error, Key, KeyCheck, Lane, Progress, Stage};
 
 /// A device and a key on it.
 pub(crate) struct Ready {
@@ -67,7 +67,8 @@ impl Load<'_> {
         };
         let load = || -> Outcome<Key> {
             let engine = || device.0.wait().as_ref().map(|opened| &opened.engine).ok_or(Error::Interrupted);
-            let load = || tandem_engine::load_key_on(self.zkey, self.check, &told, engine);
+            let has_time = matches!(session.device, DeviceChoice::Cuda(_) | DeviceChoice::Auto);
+            let load = || tandem_engine::load_key_on(self.zkey, self.check, &told, has_time, engine);
             Ok(session.trace.step_beside(Beside::Key, "load key", load)?)
         };
         let (made, stage, key) = std::thread::scope(|scope| {

@@ -137,6 +137,9 @@ crate::native! {
     /// Page-locked host memory that every device can copy from and to. The contents are undefined.
     pub fn tandem_cuda_host_alloc(bytes: usize, memory: *mut *mut u8) -> i32;
     pub fn tandem_cuda_host_free(memory: *mut u8) -> i32;
+    /// Locks pages of the caller's, for every device, until tandem_cuda_host_unregister.
+    pub fn tandem_cuda_host_register(memory: *mut u8, bytes: usize) -> i32;
+    pub fn tandem_cuda_host_unregister(memory: *mut u8) -> i32;
     /// 1 if the byte at `memory` is page-locked, by tandem_cuda_host_alloc or by whoever owns it.
     pub fn tandem_cuda_host_is_locked(memory: *const u8, locked: *mut i32) -> i32;
     pub fn tandem_cuda_memset(memory: *mut u8, value: i32, bytes: usize, stream: tandem_stream) -> i32;

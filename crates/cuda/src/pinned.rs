@@ -1,7 +1,10 @@
 //! Page-locked host memory.
 
 use crate::error::{check, Error, Result};
+use crate::staging::Workers;
 use crate::{ffi, Device};
+use std::alloc::{alloc, dealloc, Layout};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Page-locked host memory, which devices copy from and to at full rate, overwritten with zeros before it is freed.
@@ -9,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Pinned {
     memory: *mut u8,
     len: usize,
+    /// The memory, where the runtime did not allocate it.
+    own: Option<Fresh>,
 }
 
 // SAFETY: the memory belongs to this value alone.
@@ -28,7 +33,29 @@ impl Pinned {
         check("allocate page-locked memory", Some(device), unsafe { ffi::tandem_cuda_host_alloc(len, &mut memory) })?;
         // SAFETY: `len` bytes have just been allocated there. They are made zero because a slice needs defined bytes.
         unsafe { memory.write_bytes(0, len) };
-        Ok(Pinned { memory, len })
+        Ok(Pinned { memory, len, own: None })
+    }
+
+    /// As [`Pinned::new`], at a fraction of the time where it is much: several threads bring the pages, and the runtime only locks them.
+    ///
+    /// # Errors
+    /// As [`Pinned::new`].
+    pub(crate) fn at_once(device: Device, len: usize, workers: Workers) -> Result<Self> {
+        const OP: &str = "lock pages";
+        device.make_current()?;
+        let no_room = || Error::new(OP, Some(device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
+        let own = Fresh::zeros(len, workers).ok_or_else(no_room)?;
+        // SAFETY: so many bytes are there. They are unlocked before they are given back (Drop).
+        check(OP, Some(device), unsafe { ffi::tandem_cuda_host_register(own.memory, len) })?;
+        Ok(Pinned { memory: own.memory, len, own: Some(own) })
+    }
+
+    /// Its parts of `bytes` each, at least one, as far as there are whole ones. The memory is given back with the last of them.
+    pub(crate) fn parts(self, bytes: usize) -> Vec<PinnedPart> {
+        let (count, whole) = (self.len / bytes.max(1), Arc::new(self));
+        let part =
+            |i: usize| PinnedPart { memory: whole.memory.wrapping_add(i * bytes), len: bytes, _whole: whole.clone() };
+        (0..count).map(part).collect()
     }
 
     /// Their number.
@@ -62,8 +89,89 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         self.bytes().fill(0);
-        // SAFETY: the memory is this value's own and not used after this.
-        let _ = unsafe { ffi::tandem_cuda_host_free(self.memory) };
+        // SAFETY: the memory is this value's own, and was locked or allocated when it was made. It is not used after this.
+        let _ = unsafe {
+            match self.own {
+                Some(_) => ffi::tandem_cuda_host_unregister(self.memory),
+                None => ffi::tandem_cuda_host_free(self.memory),
+            }
+        };
+    }
+}
+
+/// A part of page-locked memory.
+#[derive(Debug)]
+pub(crate) struct PinnedPart {
+    memory: *mut u8,
+    len: usize,
+    _whole: Arc<Pinned>,
+}
+
+// SAFETY: no two parts have a byte in common, and nobody uses the whole but to give it back.
+unsafe impl Send for PinnedPart {}
+// SAFETY: a shared reference gives no access to the bytes but their address, or to read them.
+unsafe impl Sync for PinnedPart {}
+
+impl PinnedPart {
+    /// Where it begins.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.memory
+    }
+
+    /// The bytes; no copy to them may be queued.
+    #[cfg(test)]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        // SAFETY: `len` defined bytes of the whole, which no other part has, and nothing writes to while this value is borrowed.
+        unsafe { std::slice::from_raw_parts(self.memory, self.len) }
+    }
+
+    /// The bytes; no copy from or to them may be queued.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `len` defined bytes of the whole, which no other part has, borrowed like this value.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.len) }
+    }
+}
+
+/// Memory of whole pages.
+#[derive(Debug)]
+struct Fresh {
+    memory: *mut u8,
+    layout: Layout,
+}
+
+/// What pages are multiples of.
+const PAGE: usize = 4 << 10;
+/// Bytes that a thread touches at a time.
+const TOUCHED: usize = 256 << 10;
+
+impl Fresh {
+    /// So many zeros, written by all `workers`; `None` where there is no memory for them.
+    fn zeros(len: usize, workers: Workers) -> Option<Fresh> {
+        let layout = Layout::from_size_align(len.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()?;
+        // SAFETY: the layout has a size.
+        let fresh = Fresh { memory: unsafe { alloc(layout) }, layout };
+        if fresh.memory.is_null() {
+            return None;
+        }
+        let next = AtomicUsize::new(0);
+        let (first, all) = (fresh.memory.expose_provenance(), layout.size());
+        workers(&|| loop {
+            let at = next.fetch_add(TOUCHED, Relaxed);
+            let Some(rest) = all.checked_sub(at).filter(|rest| *rest > 0) else { return };
+            let part = std::ptr::with_exposed_provenance_mut::<u8>(first + at);
+            // SAFETY: the bytes lie within what has just been allocated, and no other thread gets the same ones.
+            unsafe { part.write_bytes(0, rest.min(TOUCHED)) };
+        });
+        Some(fresh)
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if !self.memory.is_null() {
+            // SAFETY: allocated with this layout, and given back once.
+            unsafe { dealloc(self.memory, self.layout) };
+        }
     }
 }
 
@@ -170,6 +278,45 @@ pub fn is_pinned(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pages come as zeros from several threads, and parts have nothing in common.
+    #[test]
+    fn parts_are_apart() {
+        let three: Workers = |work| std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(work)));
+        for len in [0, 1, PAGE, 3 * PAGE, 3 * TOUCHED + 5] {
+            let own = Fresh::zeros(len, three).unwrap();
+            assert!(own.layout.size() >= len && own.memory.addr().is_multiple_of(PAGE));
+            let whole = Pinned { memory: own.memory, len, own: Some(own) };
+            assert!(whole.as_slice().iter().all(|byte| *byte == 0));
+            let end = whole.address().addr() + len;
+            let size = 5000;
+            let mut parts = whole.parts(size);
+            assert_eq!(parts.len(), len / size);
+            (1u8..).zip(&mut parts).for_each(|(i, part)| part.bytes().fill(i));
+            let is_own = |(i, part): (u8, &PinnedPart)| part.as_slice() == vec![i; size];
+            assert!((1u8..).zip(&parts).all(is_own) && parts.iter().all(|p| p.address().addr() + size <= end));
+            // The others stay where they are when one is gone.
+            if parts.len() > 1 {
+                parts.swap_remove(0);
+                assert!(parts.iter().all(|part| part.as_slice()[0] == part.as_slice()[size - 1]));
+            }
+        }
+        assert!(Fresh::zeros(usize::MAX / 2, three).is_none() && Fresh::zeros(usize::MAX, three).is_none());
+    }
+
+    /// As the slots of uploads are made. Where there is no GPU this is passed over.
+    #[test]
+    fn pages_are_locked_at_once() {
+        let Some(&device) = crate::testing::gpus().first() else { return };
+        let three: Workers = |work| std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(work)));
+        for len in [1, PAGE, 3 * TOUCHED + 5] {
+            let mut whole = Pinned::at_once(device, len, three).unwrap();
+            assert!(is_pinned(whole.as_slice()) && whole.as_slice().iter().all(|byte| *byte == 0));
+            whole.bytes().fill(7);
+            let parts = whole.parts(1);
+            assert!(parts.len() == len && parts.iter().all(|part| is_pinned(part.as_slice())));
+        }
+    }
 
     /// Where there is no GPU this is passed over.
     #[test]

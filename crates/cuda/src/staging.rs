@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::pieces::Bytes;
-use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pieces, Pinned, PinnedBlock, PinnedPool, Stream};
+use crate::pinned::PinnedPart;
+use crate::{ffi, is_pinned, Device, DeviceBuffer, DevicePtr, Event, Pieces, Pinned, PinnedBlock, PinnedPool, Stream};
 use bytemuck::Pod;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -50,8 +51,8 @@ impl std::fmt::Debug for dyn Source {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Made when it is first needed.
-    memory: Option<Pinned>,
+    /// Made with those of all slots when the first is needed.
+    memory: Option<PinnedPart>,
     /// Bytes at its start that hold what was uploaded last.
     dirty: usize,
     /// Happens when they have been copied.
@@ -153,6 +154,18 @@ impl Staging {
         Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
+    /// Gives all slots their memory, if they have none. The workers do that, so that none of them may call this. Where the system does not lock
+    /// so much at once, each slot gets its own when it is needed.
+    fn make_slots(&self, device: Device) {
+        if self.slots.iter().any(|slot| lock(slot).memory.is_some()) {
+            return;
+        }
+        let Ok(whole) = Pinned::at_once(device, self.slots.len() * self.slot_bytes, self.workers) else { return };
+        for (slot, part) in self.slots.iter().zip(whole.parts(self.slot_bytes)) {
+            lock(slot).memory = Some(part);
+        }
+    }
+
     /// Overwrites what has been copied, and lets go of sources. Never blocks: a slot that is on its way is left for the next time, and a ring that
     /// is in use for whoever uses it.
     pub fn wipe(&self) {
@@ -209,6 +222,9 @@ impl Upload<'_> {
             rings.sort_by_key(|ring| std::ptr::from_ref(*ring));
             rings.dedup_by_key(|ring| std::ptr::from_ref(*ring));
             let _turns: Vec<_> = rings.into_iter().map(|ring| lock(&ring.turn)).collect();
+            // Before threads wait for slots: the same threads bring their pages.
+            let is_needed = |upload: &&&Upload<'_>| upload.pieces() > 0;
+            paged.iter().filter(is_needed).for_each(|upload| upload.ring.make_slots(upload.stream.device()));
             Relay::new(paged).run()
         };
         for ((upload, _), event) in locked.iter().zip(started) {
@@ -417,7 +433,7 @@ impl<'a> Relay<'a> {
             let mut slot = self.slot(chunk);
             slot.wait()?;
             if slot.memory.is_none() {
-                slot.memory = Some(Pinned::new(stream.device(), ring.slot_bytes)?);
+                slot.memory = Pinned::new(stream.device(), ring.slot_bytes)?.parts(ring.slot_bytes).pop();
             }
             chunk.state.store(FREE, Release);
         }
@@ -445,7 +461,7 @@ impl<'a> Relay<'a> {
                 }
             }
             let Upload { stream, to, .. } = self.uploads[chunk.upload];
-            let source = self.slot(chunk).memory.as_ref().map_or(std::ptr::null_mut(), Pinned::address);
+            let source = self.slot(chunk).memory.as_ref().map_or(std::ptr::null_mut(), PinnedPart::address);
             let (to, bytes) = (to.offset(chunk.bytes.start).raw(), chunk.bytes.len());
             // SAFETY: the place lies in the buffer that the upload borrows, whose stream this is. The slot is not touched
             // again before the event of its group has happened, or the stream has been waited for, nor freed (Drop).

@@ -7,6 +7,7 @@
 //! The hashes are kept between runs ([`crate::cache::lists`]). Where their root is a content whose points have been checked, there is no first
 //! reading: each block is read once, when it is used. A file that is another by then is found out by its first block that differs.
 
+use crate::ahead::Ahead;
 use crate::cache::{lists, Content, CHECK};
 use crate::{Error, Result};
 use blake3::hazmat::{
@@ -25,7 +26,7 @@ use tandem_ops::Outside;
 const BLOCK: usize = 32 << 10;
 
 /// Bytes that are read at a time: what uploads go by (`SLOT_BYTES` of ops-cuda), so that blocks are read straight into a page-locked slot.
-const READ: usize = 1 << 20;
+pub(crate) const READ: usize = 1 << 20;
 
 /// Beyond this, several threads read.
 const SERIAL: usize = 8 * READ;
@@ -43,6 +44,8 @@ pub(crate) struct Blocks {
     differs: Arc<AtomicBool>,
     /// The block of which a part was looked at last: heads of sections lie side by side.
     last: Mutex<Option<(usize, Vec<u8>)>>,
+    /// What is in memory already.
+    ahead: OnceLock<Ahead>,
     /// Set where points are read when they are needed.
     me: OnceLock<Weak<Blocks>>,
 }
@@ -154,6 +157,7 @@ impl Blocks {
             is_recalled,
             differs: Arc::default(),
             last: Mutex::default(),
+            ahead: OnceLock::new(),
             me: OnceLock::new(),
         }
     }
@@ -187,6 +191,13 @@ impl Blocks {
         _ = self.me.set(Arc::downgrade(self));
     }
 
+    /// Reads pieces of sections before they are asked for, until `is_enough` ([`Ahead::read`]).
+    pub(crate) fn read_ahead(&self, sections: &[Range<usize>], is_enough: impl Fn() -> bool + Sync) {
+        if let Some(ahead) = Ahead::read(self, sections, is_enough) {
+            _ = self.ahead.set(ahead);
+        }
+    }
+
     /// Whether something was found that is not what the hashes say, now or later.
     pub(crate) fn differs(&self) -> Arc<AtomicBool> {
         self.differs.clone()
@@ -203,7 +214,11 @@ impl Blocks {
     }
 
     /// Fills `into` with whole blocks from `at` on.
-    fn blocks(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+    pub(crate) fn blocks(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        if let Some(bytes) = self.ahead.get().and_then(|ahead| ahead.bytes(at..at + into.len())) {
+            into.copy_from_slice(bytes);
+            return Ok(());
+        }
         #[cfg(test)]
         tests::count(&self.file, into.len());
         let are_those = |into: &[u8]| {

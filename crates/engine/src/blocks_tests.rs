@@ -21,28 +21,33 @@ pub(crate) fn take_count(path: &Path) -> usize {
     COUNTS.lock().unwrap().remove(&fs::metadata(path).unwrap().ino()).unwrap_or(0)
 }
 
-fn random(len: usize) -> Vec<u8> {
+/// As [`take_count`], and it goes on counting.
+pub(crate) fn counted(path: &Path) -> usize {
+    COUNTS.lock().unwrap().get(&fs::metadata(path).unwrap().ino()).copied().unwrap_or(0)
+}
+
+pub(crate) fn random(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     ChaCha8Rng::seed_from_u64(len as u64).fill_bytes(&mut bytes);
     bytes
 }
 
-struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         threads::ready().unwrap();
         Folder(tempfile::tempdir().unwrap())
     }
 
-    fn write(&self, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn write(&self, bytes: &[u8]) -> PathBuf {
         let path = self.0.path().join("key");
         fs::write(&path, bytes).unwrap();
         path
     }
 }
 
-fn read(path: &Path) -> Blocks {
+pub(crate) fn read(path: &Path) -> Blocks {
     Blocks::read(RegularFile::open(path).unwrap(), || false).map_err(|e| e.to_string()).unwrap()
 }
 

@@ -8,9 +8,11 @@ use crate::source::{Held, Source, UNNAMED};
 use crate::system::{Fflonk, Groth16, Plonk, Powers, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tandem_formats::{
     plonk, zkey, FflonkFile, FflonkHeader, FileKind, FormatError, ParamsFile, ParamsOutline, PlonkFile, PlonkHeader,
@@ -83,17 +85,20 @@ pub(crate) struct Asked<'a> {
     pub(crate) check: KeyCheck,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) started: Instant,
+    /// Whether the device is being opened meanwhile, so that there is time until it is there.
+    pub(crate) has_time: bool,
 }
 
-/// Opens a key file, checks its points and loads it to where `loader` then says.
+/// Opens a key file, checks its points and loads it to where `loader` then says. With `has_time` this is some time after it is asked.
 pub(crate) fn open(
     path: &Path,
     check: KeyCheck,
     progress: &dyn Progress,
+    has_time: bool,
     loader: impl Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
     tandem_ops::threads::ready()?;
-    let asked = Asked { path, check, progress, started: Instant::now() };
+    let asked = Asked { path, check, progress, started: Instant::now(), has_time };
     progress.start("open key", 0);
     let (form, curve, file) = look(path)?;
     if let Some(known) = Blocks::recalled(&file).filter(|_| check == KeyCheck::Once) {
@@ -111,7 +116,7 @@ pub(crate) fn open(
 
 /// Opens once more the file of a key that turned out to be another than the one that is remembered.
 pub(crate) fn open_again(key: &Key, progress: &dyn Progress, loader: &KeyLoader) -> Result<Key> {
-    let asked = Asked { path: &key.path, check: KeyCheck::Once, progress, started: Instant::now() };
+    let asked = Asked { path: &key.path, check: KeyCheck::Once, progress, started: Instant::now(), has_time: false };
     progress.start("open key", 0);
     open_new(look(&key.path)?, &asked, &|| Ok(loader.clone()))
 }
@@ -143,7 +148,8 @@ fn open_held(
 }
 
 /// Opens, checks and loads a `.zkey`, as [`crate::Engine::load_key`]. The engine is asked for when the key has been read, so that the
-/// device may be opened meanwhile, and again where the file turns out to be another than the one that is remembered.
+/// device may be opened meanwhile, and again where the file turns out to be another than the one that is remembered. Where that takes time, as
+/// with GPUs (`has_time`), points are read ahead until `engine` returns.
 ///
 /// # Errors
 /// As [`crate::Engine::load_key`]; those of `engine`.
@@ -151,9 +157,10 @@ pub fn load_key_on<'e>(
     path: &Path,
     check: KeyCheck,
     progress: &dyn Progress,
+    has_time: bool,
     engine: impl Fn() -> Result<&'e crate::Engine>,
 ) -> Result<Key> {
-    open(path, check, progress, || engine().map(crate::Engine::loader))
+    open(path, check, progress, has_time, || engine().map(crate::Engine::loader))
 }
 
 /// What form a key has in its file.
@@ -245,7 +252,7 @@ pub(crate) fn device_bytes(bytes: &[u8]) -> std::result::Result<u64, FormatError
 /// Opens a key from the bytes of its file.
 pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     tandem_ops::threads::ready()?;
-    let asked = Asked { path: Path::new(UNNAMED), check, progress, started: Instant::now() };
+    let asked = Asked { path: Path::new(UNNAMED), check, progress, started: Instant::now(), has_time: false };
     progress.start("open key", 0);
     let (form, curve) = kind(&bytes).map_err(|e| e.in_file(asked.path))?;
     open_held(form, curve, Held::Given(bytes), &asked, &|| Ok(loader.clone()))
@@ -265,7 +272,8 @@ fn open_on<C: AnyCurve, S: System<C>>(
         Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader))
     })?;
     let (source, file_bytes) = (held.source(path), held.bytes().len() as u64);
-    drop(held);
+    // To give back the memory of what was read ahead takes the system a while, and nobody waits for it.
+    _ = Builder::new().name("drop key".into()).spawn(move || drop(held));
     stages.push(loaded.stage.clone());
     loaded.key(&loader, source, stages, file_bytes)
 }
@@ -277,6 +285,25 @@ pub(crate) struct Checked {
     /// Whether they were checked now.
     pub(crate) is_new: bool,
     pub(crate) stage: Stage,
+}
+
+/// The loader. Until its device is there, points are read ahead.
+fn awaited(
+    held: &Held,
+    sections: &[Range<usize>],
+    asked: &Asked<'_>,
+    loader: &dyn Fn() -> Result<KeyLoader>,
+) -> Result<KeyLoader> {
+    let (Held::Blocks(blocks), true) = (held, asked.has_time) else { return loader() };
+    let is_there = AtomicBool::new(false);
+    let is_enough = || is_there.load(Ordering::Relaxed) || asked.progress.cancelled();
+    std::thread::scope(|scope| {
+        // Where no thread can be started, they are read when they are needed.
+        _ = Builder::new().name("read ahead".into()).spawn_scoped(scope, || blocks.read_ahead(sections, is_enough));
+        let loader = loader();
+        is_there.store(true, Ordering::Relaxed);
+        loader
+    })
 }
 
 /// Checks the points of a key unless they are known to be good, and remembers that they are.
@@ -292,7 +319,7 @@ pub(crate) fn checked<C: AnyCurve, S: System<C>>(
     let is_new = asked.check == KeyCheck::Always || !content.is_known();
     let hashed = stage("check key", started);
     // Points are checked on the device: where it is still being opened, this waits for it, and the stage does not count that.
-    let loader = loader()?;
+    let loader = awaited(held, &S::sections(view), asked, loader)?;
     let started = Instant::now();
     if is_new {
         S::check(C::team(&*loader.team), view, asked.progress).map_err(|e| Error::prover(e, asked.path))?;

@@ -269,7 +269,13 @@ fn points_that_wait_are_those_that_were_checked() {
         let before = fs::metadata(files.at("zkey")).unwrap();
         fs::write(files.at("zkey"), &other).unwrap();
         pass_on(&before, &files);
-        let refused = prove(&open().unwrap()).unwrap_err();
+        let key = open().unwrap();
+        // With a witness that was uploaded beforehand, too.
+        let staged = engine.stage(&key, witness.clone(), &Silent).unwrap();
+        let refused = match number % 2 {
+            0 => prove(&key).unwrap_err(),
+            _ => engine.prove_staged(&key, staged, &Silent).err().unwrap().to_string(),
+        };
         let expected = engine.load_key_bytes(other.as_slice(), KeyCheck::Once, &Silent).err().unwrap().to_string();
         assert_eq!(refused, expected.replace(UNNAMED, files.at("zkey").to_str().unwrap()), "{number}");
         fs::write(files.at("zkey"), &good).unwrap();
@@ -329,7 +335,7 @@ fn a_key_that_changes_while_it_is_loaded() {
                     change();
                     Ok(engine)
                 };
-                load_key_on(&files.at("zkey"), KeyCheck::Once, &Silent, engine)
+                load_key_on(&files.at("zkey"), KeyCheck::Once, &Silent, false, engine)
             };
             let mut changes: Vec<Box<dyn Fn()>> = Vec::new();
             for id in [5, 6, 7, 8, 9] {
@@ -366,6 +372,56 @@ fn a_key_that_changes_while_it_is_loaded() {
             let witness = Witness::read_for(&files.at("wtns"), key.info()).unwrap();
             assert_eq!(engine.prove(&key, &witness, &Silent).unwrap().fallback, None);
         }
+    }
+}
+
+/// While its device is being opened a key's points are read, and what was read is loaded: the file is looked at no more.
+#[test]
+fn points_are_read_while_the_device_is_opened() {
+    use crate::blocks::tests::{counted, take_count};
+    let files = Files::of_size("ahead", 14);
+    let path = files.at("zkey");
+    let good = fs::read(&path).unwrap();
+    let sections = Container::parse(&good, FileKind::Zkey).unwrap().sections;
+    let of = |id| sections.iter().find(|s| s.id == id).unwrap();
+    let points: usize = (5..=9).map(|id| of(id).len).sum();
+    let witness = Witness::read(&files.at("wtns")).unwrap();
+    let engine = Engine::open_as(&DeviceChoice::Sim(2), Schedule::Together(Layout::Roles)).unwrap();
+    let check = engine.load_key(&path, KeyCheck::Once, &Silent).map(drop);
+    check.unwrap();
+    // It takes as long to open as to read all points, until nothing more is read, and then somebody writes to the file.
+    let slow = |other: &[u8]| {
+        let begun = Instant::now();
+        let mut last = None;
+        while last != Some(counted(&path)) || counted(&path) < points {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{} of {points} bytes were read", counted(&path));
+            last = Some(counted(&path));
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        fs::write(&path, other).unwrap();
+        Ok(&engine)
+    };
+    let mut other = good.clone();
+    (5..=9).map(of).for_each(|s| other[s.offset..s.offset + s.len].fill(7));
+    take_count(&path);
+    let key = load_key_on(&path, KeyCheck::Once, &Silent, true, || slow(&other)).unwrap();
+    let read = take_count(&path);
+    // Pieces have 1 MiB: the first and the last of the points' begin and end in other sections.
+    assert!((good.len()..good.len() + good.len() / 8 + (2 << 20)).contains(&read), "{read} of {}", good.len());
+    engine.prove(&key, &witness, &Silent).unwrap();
+    // What is read ahead of a file that is another than the one that is remembered is found out as it is else.
+    for id in 5..=9 {
+        fs::write(&path, &good).unwrap();
+        drop(engine.load_key(&path, KeyCheck::Once, &Silent).unwrap());
+        let before = fs::metadata(&path).unwrap();
+        let mut other = good.clone();
+        other[of(id).offset + of(id).len / 2] ^= 1;
+        fs::write(&path, &other).unwrap();
+        pass_on(&before, &files);
+        take_count(&path);
+        let refused = load_key_on(&path, KeyCheck::Once, &Silent, true, || slow(&other)).err().unwrap().to_string();
+        let expected = engine.load_key_bytes(other.as_slice(), KeyCheck::Once, &Silent).err().unwrap().to_string();
+        assert_eq!(refused, expected.replace(UNNAMED, path.to_str().unwrap()), "section {id}");
     }
 }
 

@@ -28,6 +28,7 @@
 use std::time::Instant;
 use tandem_ops::with_curve;
 
+mod ahead;
 mod assignment;
 mod blocks;
 pub mod cache;

@@ -4,6 +4,7 @@ use crate::each::ReplicatedProver;
 use crate::gpus;
 use crate::key::{self, KeyLoader};
 use crate::recover::PATIENCE;
+use crate::resident::StagedFor;
 use crate::synthetic::SyntheticKey;
 use crate::team::{DynProver, SingleProver};
 use crate::witness::StagedWitness;
@@ -223,7 +224,7 @@ impl Engine {
     /// # Errors
     /// [`Error::BadInput`] for a file that is no good key; [`Error::OutOfMemory`] where it does not fit; [`Error::Device`].
     pub fn load_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
-        key::open(path, check, progress, || Ok(self.loader()))
+        key::open(path, check, progress, false, || Ok(self.loader()))
     }
 
     /// Opens, checks and loads a key from the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
@@ -281,8 +282,18 @@ impl Engine {
     /// [`Error::Device`] and [`Error::OutOfMemory`] where nothing of the above helps;
     /// [`Error::Interrupted`] within one primitive of [`Progress::cancelled`] saying so. The key and the device serve the next proof.
     pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
+        self.prove_with(key, witness, None, progress)
+    }
+
+    fn prove_with(
+        &self,
+        key: &Key,
+        witness: &Witness,
+        staged: Option<StagedFor>,
+        progress: &dyn Progress,
+    ) -> Result<Proved> {
         progress.start("prove", 0);
-        match key.inner.prove(witness, None, progress) {
+        match key.inner.prove(witness, staged, progress) {
             // As where a key is loaded: it is read as if it were new.
             Err(_) if key.differs.load(Ordering::Relaxed) => {
                 let key = key::open_again(key, progress, &self.loader())?;
@@ -309,8 +320,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::prove`].
     pub fn prove_staged(&self, key: &Key, witness: StagedWitness, progress: &dyn Progress) -> Result<Proved> {
-        progress.start("prove", 0);
-        key.inner.prove(&witness.witness, witness.staged, progress)
+        let StagedWitness { witness, staged } = witness;
+        self.prove_with(key, &witness, staged, progress)
     }
 
     /// The backend, or with [`Schedule::Each`] the first of them, if it is a `B`: to measure what it does.

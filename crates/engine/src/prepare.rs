@@ -32,7 +32,7 @@ impl Engine {
     /// As [`Engine::load_key`], but for the device's memory.
     pub fn prepare_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Prepared> {
         tandem_ops::threads::ready()?;
-        let asked = Asked { path, check, progress, started: Instant::now() };
+        let asked = Asked { path, check, progress, started: Instant::now(), has_time: false };
         progress.start("open key", 0);
         let (form, curve, file) = look(path)?;
         let held = Held::of(file, || progress.cancelled())?;

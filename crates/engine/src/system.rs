@@ -48,6 +48,11 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// The sizes of a key.
     fn sizes(view: &Self::View<'_>) -> Sizes;
+    /// Where the sections of points of a key lie in its file, in the order in which they are loaded; none of a system whose keys are not worth
+    /// to be read before their device is there.
+    fn sections(_: &Self::View<'_>) -> Vec<Range<usize>> {
+        Vec::new()
+    }
     /// Checks all points of a key, on the team's device where it is faster at that than the CPU.
     fn check(team: &dyn Team<C>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()>;
     /// What verifies its proofs.
@@ -103,6 +108,14 @@ impl<C: Curve> System<C> for Groth16 {
     fn sizes(view: &Self::View<'_>) -> Sizes {
         let tandem_groth16::Shape { variables, publics, domain } = view.shape;
         Sizes { variables, publics, domain }
+    }
+
+    fn sections(view: &Self::View<'_>) -> Vec<Range<usize>> {
+        let tandem_groth16::KeyView { h, b2, a, b1, l, .. } = view;
+        [h.place_outside(), b2.place_outside(), a.place_outside(), b1.place_outside(), l.place_outside()]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn check(team: &dyn Team<C>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {

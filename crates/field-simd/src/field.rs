@@ -4,6 +4,7 @@ use crate::fp::Fp;
 use crate::ntt::{self, from_words, read, to_words, write, Place, Row};
 use crate::prime::{Bls12381Fr, Bn254Fr, Prime};
 use crate::Avx512;
+use std::collections::TryReserveError;
 use zeroize::Zeroizing;
 
 /// Limbs of a number of 256 bits.
@@ -19,6 +20,9 @@ impl std::fmt::Debug for Wide {
 }
 
 impl Wide {
+    /// Bytes of a number.
+    pub const BYTES: usize = size_of::<[u64; L]>();
+
     /// How many there are.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -33,7 +37,10 @@ pub trait Field: Send + Sync {
     fn widen(&self, processor: Avx512, numbers: &[u64]) -> Wide;
 
     /// Roots of unity as [`Field::frequency`] takes them, of the upper half of them, a power of two and eight or more.
-    fn roots(&self, processor: Avx512, upper: &[u64]) -> Wide;
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    fn roots(&self, processor: Avx512, upper: &[u64]) -> Result<Wide, TryReserveError>;
 
     /// a_i = a_i b_i
     fn mul(&self, processor: Avx512, a: &mut [u64], b: &[u64]);
@@ -83,9 +90,11 @@ fn widen<M: Prime<L>>(numbers: &[u64]) -> Wide {
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn roots<M: Prime<L>>(upper: &[u64]) -> Wide {
+fn roots<M: Prime<L>>(upper: &[u64]) -> Result<Wide, TryReserveError> {
     let (eights, _) = upper.as_chunks();
-    let mut rows = vec![[[0; 8]; L]; 2 * eights.len()];
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(2 * eights.len())?;
+    rows.resize(2 * eights.len(), [[0; 8]; L]);
     for (row, eight) in rows[eights.len()..].iter_mut().zip(eights) {
         write(row, from_words::<M, L>(eight).mul(Fp::same(M::FROM_WORDS)).reduced());
     }
@@ -95,7 +104,7 @@ fn roots<M: Prime<L>>(upper: &[u64]) -> Wide {
             rows[k / 8][limb][k % 8] = rows[2 * k / 8][limb][2 * k % 8];
         }
     }
-    Wide(rows)
+    Ok(Wide(rows))
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -167,7 +176,7 @@ macro_rules! field {
                 // SAFETY: there is an `Avx512` only where the processor has what the function needs.
                 unsafe { widen::<Self>(numbers) }
             }
-            fn roots(&self, _: Avx512, upper: &[u64]) -> Wide {
+            fn roots(&self, _: Avx512, upper: &[u64]) -> Result<Wide, TryReserveError> {
                 // SAFETY: there is an `Avx512` only where the processor has what the function needs.
                 unsafe { roots::<Self>(upper) }
             }

@@ -67,7 +67,8 @@ fn transforms<P: MontConfig<4>>(field: &dyn Field) {
             let h = 1 << place.ilog2();
             *power = root(2 * h).pow([(place - h) as u64]);
         }
-        let roots = field.roots(processor, &words(&table[table.len() / 2..]));
+        let roots = field.roots(processor, &words(&table[table.len() / 2..])).unwrap();
+        assert_eq!(roots.len(), table.len());
         let a = numbers::<P>(n, n as u64);
         let at = |i: usize, odd: bool| if odd { root(2 * n).pow([2 * i as u64 + 1]) } else { root(n).pow([i as u64]) };
         let natural = |odd: bool| -> Vec<_> { (0..n).map(|i| value(&a, at(i, odd))).collect() };

@@ -270,10 +270,26 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         layout: Layout,
         proofs: u64,
     ) -> Result<Self> {
-        match matrices {
-            Some(_) => check_single_points(points)?,
-            None => check_powers_single_points(points)?,
-        }
+        let check = || match matrices {
+            Some(_) => check_single_points(points),
+            None => check_powers_single_points(points),
+        };
+        // The one keeps threads of the host busy, the other the link, and the key is there when both have ended well.
+        let load = || Self::load_unchecked(backend, queries, points, matrices, sections, layout, proofs);
+        let (loaded, checked) = rayon::join(load, check);
+        checked.and(loaded)
+    }
+
+    /// As [`ProvingKey::load_sections`], but for the points that belong to no wire.
+    fn load_unchecked(
+        backend: &B,
+        queries: Queries,
+        points: &KeyPoints<C>,
+        matrices: Option<[&SparseRows; 2]>,
+        sections: Sections<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> Result<Self> {
         let lanes = backend.lanes();
         let schedule = plan::schedule(C::ID, queries, lanes, layout);
         backend.expect_uploads_to_all(&schedule.whole);

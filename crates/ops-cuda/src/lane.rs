@@ -512,6 +512,16 @@ mod tests {
         }
     }
 
+    /// Slots are made before all threads wait for them.
+    #[test]
+    fn the_first_upload_may_be_longer_than_the_ring() {
+        let Some(ctx) = ctx() else { return };
+        let bytes: Vec<u8> = (0..3 * SLOTS * SLOT_BYTES + 5).map(|i| (i % 251) as u8).collect();
+        let mut buffer = ctx.alloc::<u8>("test", bytes.len()).unwrap();
+        ctx.upload("test", &mut buffer, 0, bytes[..].into()).unwrap();
+        assert!(ctx.download("test", &buffer).unwrap().wait().unwrap() == bytes);
+    }
+
     #[test]
     fn what_is_uploaded_does_not_stay_in_slots() {
         let Some(ctx) = ctx() else { return };

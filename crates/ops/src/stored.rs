@@ -85,6 +85,14 @@ impl<'a, T: Wire> Stored<'a, T> {
         }
     }
 
+    /// Where their bytes lie outside memory, if they do.
+    pub fn place_outside(&self) -> Option<Range<usize>> {
+        match self.place {
+            Place::Memory(_) => None,
+            Place::Outside { at, len, .. } => Some(at..at + len),
+        }
+    }
+
     /// The values to be read later, where whoever lent them lets them wait ([`Outside::later`]).
     pub fn later(&self) -> Option<Later<T>> {
         let Place::Outside { from, at, len } = self.place else { return None };
@@ -230,6 +238,7 @@ mod tests {
                 assert!(outside.in_memory().is_none() && inside.in_memory().is_some());
                 assert!(outside.load().unwrap().values().iter().eq(inside.load().unwrap().values().iter()));
                 assert_eq!((outside.blocks(), inside.blocks()), (Some((start % 16, 16)), None));
+                assert_eq!((outside.place_outside(), inside.place_outside()), (Some(range.clone()), None));
                 for cut in [0, count / 2, count] {
                     let (outside, inside) = (outside.slice(cut..count), inside.slice(cut..count));
                     let mut found = [vec![0; 8 * (count - cut)], vec![0; 8 * (count - cut)]];

@@ -126,6 +126,9 @@ int32_t tandem_cuda_free(uint8_t* memory, tandem_stream stream);
 /// Page-locked host memory that every device can copy from and to. The contents are undefined.
 int32_t tandem_cuda_host_alloc(size_t bytes, uint8_t** memory);
 int32_t tandem_cuda_host_free(uint8_t* memory);
+/// Locks pages of the caller's, for every device, until tandem_cuda_host_unregister.
+int32_t tandem_cuda_host_register(uint8_t* memory, size_t bytes);
+int32_t tandem_cuda_host_unregister(uint8_t* memory);
 /// 1 if the byte at `memory` is page-locked, by tandem_cuda_host_alloc or by whoever owns it.
 int32_t tandem_cuda_host_is_locked(const uint8_t* memory, int32_t* locked);
 

@@ -199,6 +199,12 @@ int32_t tandem_cuda_host_alloc(size_t bytes, uint8_t** memory) {
 
 int32_t tandem_cuda_host_free(uint8_t* memory) { return status(cudaFreeHost(memory)); }
 
+int32_t tandem_cuda_host_register(uint8_t* memory, size_t bytes) {
+    return status(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
+}
+
+int32_t tandem_cuda_host_unregister(uint8_t* memory) { return status(cudaHostUnregister(memory)); }
+
 int32_t tandem_cuda_host_is_locked(const uint8_t* memory, int32_t* locked) {
     cudaPointerAttributes attributes = {};
     cudaError_t error = cudaPointerGetAttributes(&attributes, memory);

@@ -1,14 +1,16 @@
 //! Section 4: the matrices A and B of the circuit, entry by entry.
 
 use super::ZkeyHeader;
-use crate::container::Reader;
+use crate::container::{Input, Reader};
 use crate::error::{FormatError, Place, Result, MORE_MEMORY};
 use crate::kind::FileKind;
 use crate::modulus;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use tandem_ops::{memory, Curve, Mont2, SparseRows};
+use std::ops::Range;
+use tandem_ops::memory::{self, Pages};
+use tandem_ops::{Curve, Mont2, SparseRows};
 
 /// Bytes of an entry: matrix, constraint and signal of 4 each, the value of 32.
 pub(super) const ENTRY: usize = 44;
@@ -47,10 +49,7 @@ impl Coef {
 #[derive(Debug, Clone)]
 pub struct Coefs<'a> {
     bytes: &'a [u8],
-    place: Place,
-    domain_size: u32,
-    n_vars: u32,
-    modulus: &'static [u64; 4],
+    limits: Limits,
 }
 
 /// The matrices A and B by rows. Both have one row for each constraint that has an entry in either, those that bind the
@@ -67,13 +66,7 @@ impl<'a> Coefs<'a> {
     pub(super) fn read<C: Curve>(mut section: Reader<'a>, header: &ZkeyHeader<C>) -> Result<Self> {
         Self::count(&mut section)?;
         let place = section.place();
-        Ok(Self::of(section.take(section.rest(), "coefficients")?, place, header))
-    }
-
-    /// Entries that lie at `place`, as the header and the head of their section say.
-    pub(super) fn of<C: Curve>(bytes: &'a [u8], place: Place, header: &ZkeyHeader<C>) -> Self {
-        let modulus = modulus::scalar(C::ID);
-        Self { bytes, place, domain_size: header.domain_size, n_vars: header.n_vars, modulus }
+        Ok(Self { bytes: section.take(section.rest(), "coefficients")?, limits: Limits::of(place, header) })
     }
 
     /// How many entries a section says it has, and has.
@@ -122,62 +115,109 @@ impl<'a> Coefs<'a> {
     /// # Errors
     /// The first entry with a matrix, a row, a column or a value out of range.
     pub fn matrices(&self) -> Result<Matrices> {
+        self.limits.matrices(&self.bytes, 0..self.bytes.len())
+    }
+}
+
+/// What entries must be.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    place: Place,
+    domain_size: u32,
+    n_vars: u32,
+    modulus: &'static [u64; 4],
+}
+
+impl Limits {
+    /// Those of entries at `place`.
+    pub(super) fn of<C: Curve>(place: Place, header: &ZkeyHeader<C>) -> Self {
+        let modulus = modulus::scalar(C::ID);
+        Self { place, domain_size: header.domain_size, n_vars: header.n_vars, modulus }
+    }
+
+    /// Checks the entries in these bytes of `input` and sorts them into rows, in parallel, reading them piece by piece.
+    ///
+    /// # Errors
+    /// As for [`Coefs::matrices`]; `input` cannot be read.
+    pub(super) fn matrices(&self, input: &impl Input, bytes: Range<usize>) -> Result<Matrices> {
         // Several parts for each thread even out the work.
         let parts = rayon::current_num_threads() * 4;
-        if let Some(m) = self.by_parts(self.bytes, parts)? {
+        if let Some(m) = self.by_parts(input, bytes.clone(), parts)? {
             return Ok(m);
         }
         // snarkjs writes rows in order. For a file that does not, a stable sort by row brings it to that form.
-        let mut order = room(self.len())?;
-        order.extend(0..self.len() as u32);
-        order.par_sort_by_key(|&i| Coef::read(&self.bytes[i as usize * ENTRY..][..ENTRY]).constraint);
-        let mut sorted = room(self.bytes.len())?;
-        order.iter().for_each(|&i| sorted.extend_from_slice(&self.bytes[i as usize * ENTRY..][..ENTRY]));
-        self.by_parts(&sorted, parts)?.ok_or_else(|| FormatError::at(self.place.clone(), "expected sortable rows"))
+        let no_room = || {
+            let problem = format!("the coefficients need {} bytes of memory, more than there is", bytes.len());
+            FormatError::whole(problem, Some(MORE_MEMORY))
+        };
+        let mut all = Pages::zeros(bytes.len()).ok_or_else(no_room)?;
+        let all = &mut all[..bytes.len()];
+        input.look(all, bytes.start as u64)?;
+        let mut order = room(all.len() / ENTRY)?;
+        order.extend(0..(all.len() / ENTRY) as u32);
+        order.par_sort_by_key(|&i| Coef::read(&all[i as usize * ENTRY..][..ENTRY]).constraint);
+        let mut sorted = room(all.len())?;
+        order.iter().for_each(|&i| sorted.extend_from_slice(&all[i as usize * ENTRY..][..ENTRY]));
+        let sorted = self.by_parts(&&sorted[..], 0..sorted.len(), parts)?;
+        sorted.ok_or_else(|| FormatError::at(self.place.clone(), "expected sortable rows"))
     }
 
     /// The matrices, or `None` if the rows are not in order.
-    fn by_parts(&self, bytes: &[u8], parts: usize) -> Result<Option<Matrices>> {
-        let cuts = row_cuts(bytes, parts);
+    fn by_parts(&self, input: &impl Input, bytes: Range<usize>, parts: usize) -> Result<Option<Matrices>> {
+        let cuts = cuts(bytes.start, bytes.len() / ENTRY, parts);
         let seed = RandomState::new().hash_one(0u8);
-        let parts: Vec<_> =
-            cuts.par_windows(2).map(|w| self.read_part(&bytes[w[0] * ENTRY..w[1] * ENTRY], w[0], seed)).collect();
+        let parts: Vec<_> = cuts.par_windows(2).map(|w| self.read_part(input, bytes.start, w[0]..w[1], seed)).collect();
         // Not collected into a `Result` in parallel: the first error of the file is the one to report.
         let parts = parts.into_iter().collect::<Result<Vec<Part>>>()?;
         let mut ranges = parts.iter().filter_map(|p| p.range);
         let mut end = ranges.next().map(|(_, last)| last);
-        let in_order = ranges.all(|(first, last)| end.replace(last).is_some_and(|end| end < first));
+        let in_order = ranges.all(|(first, last)| end.replace(last).is_some_and(|end| end <= first));
         if !in_order || !parts.iter().all(|p| p.sorted) {
             return Ok(None);
         }
         join(parts, self.n_vars as usize, seed).map(Some)
     }
 
-    /// Checks and groups the entries of a part; `first_index` is the index of its first entry in the file.
-    fn read_part(&self, bytes: &[u8], first_index: usize, seed: u64) -> Result<Part> {
+    /// Checks and groups `entries`, of those that begin at byte `start` of `input`.
+    fn read_part(&self, input: &impl Input, start: usize, entries: Range<usize>, seed: u64) -> Result<Part> {
         let mut part = Part { sorted: true, ..Part::default() };
         let mut distinct = Distinct::new(seed);
-        for (i, entry) in bytes.chunks_exact(ENTRY).enumerate() {
-            let coef = Coef::read(entry);
-            if let Some(problem) = self.problem(&coef) {
-                let index = (first_index + i) as u64;
-                let offset = self.place.offset.map(|o| o + index * ENTRY as u64);
-                let place = Place { index: Some(("coefficient", index)), offset, ..self.place.clone() };
-                return Err(FormatError::at(place, problem));
+        let (mut at, end) = (start + entries.start * ENTRY, start + entries.end * ENTRY);
+        let (mut index, mut buffer) = (entries.start as u64, room(PIECE + ENTRY)?);
+        while at < end {
+            // Behind what is left of the piece before: the start of an entry that goes on in this one.
+            let (left, piece) = (buffer.len(), at..end.min((at / PIECE + 1) * PIECE));
+            buffer.resize(left + piece.len(), 0);
+            input.look(&mut buffer[left..], at as u64)?;
+            at = piece.end;
+            let whole = buffer.len() / ENTRY * ENTRY;
+            for entry in buffer[..whole].chunks_exact(ENTRY) {
+                self.take(&mut part, &mut distinct, Coef::read(entry), index)?;
+                index += 1;
             }
-            let (first, last) = part.range.unwrap_or((coef.constraint, coef.constraint));
-            part.sorted &= last <= coef.constraint;
-            part.range = Some((first, coef.constraint));
-            let rows = &mut part.matrices[coef.matrix as usize];
-            match rows.lengths.last_mut() {
-                Some((row, length)) if *row == coef.constraint => *length += 1,
-                _ => push(&mut rows.lengths, (coef.constraint, 1))?,
-            }
-            push(&mut rows.column, coef.signal)?;
-            push(&mut rows.value, distinct.index_of(coef.value)?)?;
+            buffer.drain(..whole);
         }
         part.values = distinct.values;
         Ok(part)
+    }
+
+    /// Takes the next entry of a part, which is number `index` of the file.
+    fn take(&self, part: &mut Part, distinct: &mut Distinct, coef: Coef, index: u64) -> Result<()> {
+        if let Some(problem) = self.problem(&coef) {
+            let offset = self.place.offset.map(|o| o + index * ENTRY as u64);
+            let place = Place { index: Some(("coefficient", index)), offset, ..self.place.clone() };
+            return Err(FormatError::at(place, problem));
+        }
+        let (first, last) = part.range.unwrap_or((coef.constraint, coef.constraint));
+        part.sorted &= last <= coef.constraint;
+        part.range = Some((first, coef.constraint));
+        let rows = &mut part.matrices[coef.matrix as usize];
+        match rows.lengths.last_mut() {
+            Some((row, length)) if *row == coef.constraint => *length += 1,
+            _ => push(&mut rows.lengths, (coef.constraint, 1))?,
+        }
+        push(&mut rows.column, coef.signal)?;
+        push(&mut rows.value, distinct.index_of(coef.value)?)
     }
 
     fn problem(&self, coef: &Coef) -> Option<String> {
@@ -223,19 +263,18 @@ struct PartRows {
     value: Vec<u32>,
 }
 
-/// Cuts the entries into about `parts` parts, never within a row; the indexes of the cuts, both ends included.
-fn row_cuts(bytes: &[u8], parts: usize) -> Vec<usize> {
-    let count = bytes.len() / ENTRY;
-    let row = |i: usize| Coef::read(&bytes[i * ENTRY..][..ENTRY]).constraint;
-    let mut cuts = vec![0];
-    for part in 1..parts {
-        let mut cut = (count / parts * part).max(cuts[cuts.len() - 1]);
-        while cut > 0 && cut < count && row(cut) == row(cut - 1) {
-            cut += 1;
-        }
-        cuts.push(cut);
-    }
-    cuts.push(count);
+/// Bytes that a part reads at a time: a piece of the file that begins at a multiple of it, so that a file that is read in blocks is read once.
+const PIECE: usize = 1 << 20;
+
+/// Cuts `count` entries, the first of which is at byte `start`, into `parts` or fewer, near the borders of pieces; the indexes of the cuts,
+/// both ends included. A row may go on in the next part.
+fn cuts(start: usize, count: usize, parts: usize) -> Vec<usize> {
+    let pieces = start / PIECE..(start + count * ENTRY).div_ceil(PIECE);
+    let border = |part: usize| pieces.start + pieces.len() * part / parts;
+    let cut = |part: usize| ((border(part) * PIECE).saturating_sub(start).div_ceil(ENTRY)).min(count);
+    let mut cuts: Vec<usize> = (1..parts).map(cut).chain([0, count]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
     cuts
 }
 
@@ -285,8 +324,8 @@ fn join(mut parts: Vec<Part>, columns: usize, seed: u64) -> Result<Matrices> {
             rows().for_each(|r| all.extend_from_slice(of(r)));
             Ok(all)
         };
-        let (column, value) = (concat(|r| &r.column)?, concat(|r| &r.value)?);
-        Ok(SparseRows { columns, starts, column, value, values })
+        let (column, value) = rayon::join(|| concat(|r| &r.column), || concat(|r| &r.value));
+        Ok(SparseRows { columns, starts, column: column?, value: value?, values })
     };
     let mut values = room(distinct.values.len())?;
     values.extend_from_slice(&distinct.values);
@@ -378,16 +417,67 @@ mod tests {
             let value = Mont2([i.into(), 1, 2, 3]);
             bytes.extend(Coef { matrix: i % 2, constraint, signal: i % 7, value }.to_bytes());
         }
-        let coefs = Coefs {
-            bytes: &bytes,
-            place: Place::default(),
-            domain_size: ENTRIES,
-            n_vars: 7,
-            modulus: modulus::scalar(CurveId::Bn254),
-        };
+        let modulus = modulus::scalar(CurveId::Bn254);
+        let limits = Limits { place: Place::default(), domain_size: ENTRIES, n_vars: 7, modulus };
+        let coefs = Coefs { bytes: &bytes, limits };
         let found = coefs.matrices()?;
         assert_eq!((found.a.column.len() + found.b.column.len(), found.a.values.len()), (bytes.len() / ENTRY, 300_000));
         Ok(())
+    }
+
+    /// Cuts are in order, none is made twice, and between two of them, but for the ends, lie whole pieces but for an entry.
+    #[test]
+    fn parts_are_made_of_pieces() {
+        for start in [0, 1, PIECE - 3, 7 * PIECE + 100] {
+            for count in [0, 1, 2, PIECE / ENTRY, 3 * PIECE / ENTRY + 1, 40 * PIECE / ENTRY] {
+                for parts in [1, 2, 8, 64] {
+                    let cuts = cuts(start, count, parts);
+                    assert!((cuts[0], cuts[cuts.len() - 1]) == (0, count) && cuts.len() <= parts + 1);
+                    assert!(cuts.is_sorted_by(|a, b| a < b) && (count == 0) == (cuts.len() == 1));
+                    let inner = cuts.iter().filter(|&&cut| cut > 0 && cut < count);
+                    inner.for_each(|cut| assert!((start + cut * ENTRY) % PIECE < ENTRY));
+                    assert!(count < 30 * PIECE / ENTRY || cuts.len() >= parts.min(30), "{cuts:?} of {parts}");
+                }
+            }
+        }
+    }
+
+    /// Entries of rows of many lengths, those that go on in other parts among them, wherever they begin in the file.
+    #[test]
+    fn rows_go_on_in_the_next_part() {
+        threads::ready().unwrap();
+        let modulus = modulus::scalar(CurveId::Bn254);
+        let limits = Limits { place: Place::default(), domain_size: 1 << 20, n_vars: 7, modulus };
+        let (mut bytes, mut expected) = (vec![0; 99], Matrices::default());
+        for m in [&mut expected.a, &mut expected.b] {
+            (m.columns, m.starts) = (7, vec![0]);
+        }
+        // The longest is longer than a part.
+        for (row, length) in [3, 0, 70_000, 1, 1, 0, 40_000, 2].into_iter().enumerate() {
+            for i in 0..length {
+                let (matrix, signal, value) = (i % 3 / 2, i % 7, i % 5);
+                let (constraint, value) = (row as u32, Mont2([value.into(), 0, 0, 0]));
+                bytes.extend(Coef { matrix, constraint, signal, value }.to_bytes());
+                let of = if matrix == 0 { &mut expected.a } else { &mut expected.b };
+                of.column.push(signal);
+                of.value.push(i % 5);
+            }
+            for m in [&mut expected.a, &mut expected.b] {
+                m.starts.push(m.column.len() as u32);
+            }
+        }
+        let plain = |m: &SparseRows| -> Vec<(u32, Mont2)> {
+            m.column.iter().zip(&m.value).map(|(&column, &value)| (column, m.values[value as usize])).collect()
+        };
+        let values: Vec<_> = (0..5).map(|i| Mont2([i, 0, 0, 0])).collect();
+        (expected.a.values, expected.b.values) = (values.clone(), values);
+        for parts in [1, 2, 3, 8, 64] {
+            let found = limits.by_parts(&&bytes[..], 99..bytes.len(), parts).unwrap().unwrap();
+            for (found, expected) in [(&found.a, &expected.a), (&found.b, &expected.b)] {
+                assert!(found.starts == expected.starts && found.columns == 7 && found.check().is_ok());
+                assert!(plain(found) == plain(expected), "{parts} parts");
+            }
+        }
     }
 
     /// Runs itself again with less and more memory: there an allocation that nobody guards ends the process.

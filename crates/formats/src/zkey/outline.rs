@@ -1,13 +1,13 @@
 //! A key whose sections of points stay where they are.
 
-use super::coefs::{Coefs, Matrices};
+use super::coefs::{Coefs, Limits, Matrices};
 use super::{coordinate_not_below, header_of, read_header, G1Point, G2Point, PointSections, ZkeyHeader, NOT_BELOW};
 use crate::container::{Heads, Input, Reader};
 use crate::error::{FormatError, Place, Result, MORE_MEMORY};
 use crate::kind::FileKind;
 use rayon::prelude::*;
 use std::ops::Range;
-use tandem_ops::memory::{self, Pages};
+use tandem_ops::memory;
 use tandem_ops::{Curve, Wire};
 
 /// Bytes of points that one task checks.
@@ -76,14 +76,7 @@ impl<C: Curve> ZkeyOutline<C> {
     /// As for [`Coefs::matrices`]; `input` cannot be read.
     pub fn matrices(&self, input: &impl Input) -> Result<Matrices> {
         let (range, place) = &self.coefs;
-        let no_room = || {
-            let problem = format!("the coefficients need {} bytes of memory, more than there is", range.len());
-            FormatError::whole(problem, Some(MORE_MEMORY))
-        };
-        let mut bytes = Pages::zeros(range.len()).ok_or_else(no_room)?;
-        let bytes = &mut bytes[..range.len()];
-        input.look(bytes, range.start as u64)?;
-        Coefs::of(bytes, place.clone(), &self.header).matrices()
+        Limits::of(place.clone(), &self.header).matrices(input, range.clone())
     }
 
     /// Checks that all coordinates of the large sections are below the modulus, in parallel.

@@ -15,7 +15,8 @@ use ark_ff::AdditiveGroup;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
-use tandem_ops::{memory, Canonical, Curve, Group, Msm, ProofBackend, SplitMsm, Stored};
+use tandem_ops::memory::{self, Pages};
+use tandem_ops::{Canonical, Curve, Group, Msm, ProofBackend, SplitMsm, Stored};
 
 const OP: &str = "check points";
 
@@ -61,20 +62,25 @@ pub fn points_pass<C: Curve, B: ProofBackend<C>>(
     progress.start(OP, (key.ic.len() + sections.iter().sum::<usize>()) as u64);
     check_single_points(&key.points)?;
     let host = Sections::new(progress)?;
-    // All of the few points of IC, and of the others the curve's equation: kernels take it for granted.
+    // All of the few points of IC, and of the others the curve's equation, which kernels take for granted. Those of G1 are compared with the
+    // matrices on the way: B2 is that of B1, if the sums agree.
     let equations = || -> Result<()> {
         host.check::<C::G1>("IC (3)", key.ic.into())?;
-        host.equations::<C::G1>("A (5)", key.a)?;
-        host.equations::<C::G1>("B1 (6)", key.b1)?;
-        host.equations::<C::G2>("B2 (7)", key.b2)?;
-        host.equations::<C::G1>("C (8)", key.l)?;
-        host.equations::<C::G1>("H (9)", key.h)
+        let b2 = || host.equations::<C::G2>("B2 (7)", key.b2, |_, _| Ok(()));
+        let (wires, b2) = rayon::join(|| absent::Wires::of(key), b2);
+        let (wires, ()) = (wires?, b2?);
+        let in_g1 = |name, points, expected: &(dyn Fn(usize) -> absent::Named + Sync)| {
+            host.equations::<C::G1>(name, points, |first, points| {
+                absent::compare_some::<C>(name, points, first, expected)
+            })
+        };
+        absent::compare_some::<C>("IC (3)", key.ic, 0, |wire| wires.ic(wire))?;
+        in_g1("A (5)", key.a, &|wire| wires.a(wire))?;
+        in_g1("B1 (6)", key.b1, &|wire| wires.b(wire))?;
+        in_g1("C (8)", key.l, &|point| wires.l(point))?;
+        in_g1("H (9)", key.h, &absent::h)
     };
-    let verdict = equations().and_then(|()| {
-        let (sums, absent) = rayon::join(|| sums_pass(backend, key, progress), || absent::check(key));
-        absent.and(sums)
-    });
-    match verdict {
+    match equations().and_then(|()| sums_pass(backend, key, progress)) {
         Err(Error::Key(_)) => Ok(false),
         other => other,
     }
@@ -96,13 +102,13 @@ fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, pr
             (key.h.len(), load(backend, key.h)?),
         ],
     };
-    let factors = Factors::new(key.shape.variables.max(key.shape.domain))?;
+    let mut factors = Factors::new(key.shape.variables.max(key.shape.domain))?;
     let mut all = (<C::G1 as Group>::Ark::ZERO, <C::G2 as Group>::Ark::ZERO);
     for round in (0..in_g1.max(in_g2).max(ROUNDS_OF_BOTH)).rev() {
         if progress.cancelled() {
             return Err(Error::Interrupted);
         }
-        let drawn = factors.of_round(round)?;
+        let drawn = factors.of_round(round);
         let scalars = both.0.upload(backend, &drawn[..key.b1.len()])?;
         let sums = (both.0.sum(backend, &scalars)?, both.1.sum(backend, &scalars)?);
         let asked = others.iter().filter(|_| round < in_g1).map(|(points, section)| -> Result<_> {
@@ -137,18 +143,24 @@ fn is_good<G: Group>(sum: G::Ark) -> bool {
 pub(super) struct Factors {
     seed: [u8; 32],
     count: usize,
+    /// Those of the last round, in memory that all threads touch first: the system takes a while to make it zeros.
+    drawn: Pages,
 }
 
 impl Factors {
     pub(super) fn new(count: usize) -> Result<Self> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
-        Ok(Self { seed, count })
+        let bytes = count.saturating_mul(size_of::<Canonical>());
+        memory::check(OP, bytes as u64)?;
+        let drawn = Pages::zeros(bytes).ok_or_else(|| memory::refused(OP, bytes as u64))?;
+        Ok(Self { seed, count, drawn })
     }
 
     /// Those of a round: a point has the same one in every section.
-    pub(super) fn of_round(&self, round: u32) -> Result<Vec<Canonical>> {
-        let mut factors = memory::filled(OP, self.count, Canonical::default())?;
+    pub(super) fn of_round(&mut self, round: u32) -> &[Canonical] {
+        let bytes = self.count * size_of::<Canonical>();
+        let factors: &mut [Canonical] = bytemuck::cast_slice_mut(&mut self.drawn[..bytes]);
         factors.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, factors)| {
             let mut rng = ChaCha12Rng::from_seed(self.seed);
             rng.set_stream(u64::from(round) << 32 | chunk as u64);
@@ -159,6 +171,6 @@ impl Factors {
                 }
             }
         });
-        Ok(factors)
+        factors
     }
 }

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use std::ops::Range;
 use tandem_ops::cpu::trits::{Points, MOST};
-use tandem_ops::{Curve, Group, Stored, Unaligned};
+use tandem_ops::{memory, Curve, Group, Stored, Unaligned};
 
 /// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-64: 3^(7 * 6) is
 /// above 2^66.
@@ -24,6 +24,10 @@ pub(super) const ROUNDS: u32 = 6;
 
 /// Points that share their random sums: many beside the digits there are, few enough for a core's caches.
 const CHUNK: usize = 1 << 16;
+
+/// Points of which only the equations are checked, at a time, and how often the same memory takes them.
+const PIECE: usize = 1 << 14;
+const MIN_PIECES: usize = 4;
 
 /// Fewer points than this are checked one by one, which costs less than their sums.
 const DIRECT: usize = 1 << 9;
@@ -125,19 +129,40 @@ impl<'a> Sections<'a> {
         self.sums::<G>((name, points), false).map(drop)
     }
 
-    /// Checks that all points of a section satisfy the curve's equation, and no more.
+    /// Checks that all points of a section satisfy the curve's equation, and what `look` looks at: it gets them in pieces, each with the number
+    /// of its first one.
     ///
     /// # Errors
-    /// As [`Sections::check`].
-    pub(super) fn equations<G: Group>(&self, name: &str, points: Stored<'_, G::Point>) -> Result<()> {
-        let check_chunk = |chunk| {
+    /// As [`Sections::check`]; those of `look`.
+    pub(super) fn equations<G: Group>(
+        &self,
+        name: &str,
+        points: Stored<'_, G::Point>,
+        look: impl Fn(usize, Unaligned<'_, G::Point>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let size = self.chunk.min(PIECE);
+        // Pieces outside memory come into a buffer that is used again.
+        let check_piece = |buffer: &mut Vec<u8>, piece: usize| {
             if self.progress.cancelled() {
                 return Err(Error::Interrupted);
             }
-            let range = self.range_of(chunk, points.len());
-            find_bad(name, points.slice(range.clone()).load()?.values(), range.start, &check_curve::<G>)
+            let first = piece * size;
+            let points = points.slice(first..points.len().min(first + size));
+            let values = match points.in_memory() {
+                Some(values) => values,
+                None => {
+                    memory::make_room("check points", buffer, points.bytes())?;
+                    buffer.resize(points.bytes(), 0);
+                    points.read(0, buffer)?;
+                    let whole = || Error::Key(format!("section {name} has no whole points"));
+                    Unaligned::new(buffer).ok_or_else(whole)?
+                }
+            };
+            find_bad(name, values, first, &check_curve::<G>)?;
+            look(first, values)
         };
-        (0..points.len().div_ceil(self.chunk)).into_par_iter().try_for_each(check_chunk)
+        let pieces = (0..points.len().div_ceil(size)).into_par_iter().with_min_len(MIN_PIECES);
+        pieces.try_for_each_init(Vec::new, check_piece)
     }
 
     /// Checks that all points of B are points of their groups and the same in both.

@@ -11,6 +11,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use tandem_ops::cpu::trits::{trit, MOST, TRITS};
 use tandem_ops::cpu::Cpu;
+use tandem_ops::zcash::InMemory;
 use tandem_ops::{Bls12_381, Bn254, Stored};
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
@@ -65,9 +66,10 @@ fn rounds_on_lanes_leave_a_chance_of_2_to_the_minus_64() {
 #[test]
 fn factors_on_lanes_are_drawn_anew() {
     for count in [1, 2, 3, (1 << 16) + 1, (1 << 17) - 1] {
-        let factors = [Factors::new(count).unwrap(), Factors::new(count).unwrap()];
-        let drawn: Vec<_> = factors.iter().flat_map(|f| [0, 1, 40].map(|round| f.of_round(round).unwrap())).collect();
-        assert_eq!(factors[0].of_round(40).unwrap(), drawn[2]);
+        let mut factors = [Factors::new(count).unwrap(), Factors::new(count).unwrap()];
+        let drawn: Vec<_> =
+            factors.iter_mut().flat_map(|f| [0, 1, 40].map(|round| f.of_round(round).to_vec())).collect();
+        assert_eq!(factors[0].of_round(40), drawn[2]);
         for (i, one) in drawn.iter().enumerate() {
             assert_eq!(one.len(), count);
             assert!(one.iter().all(|k| k.0[0] < 1 << 16 && k.0[1..] == [0; 3]));
@@ -197,6 +199,33 @@ where
     }
     in_g2[2] = C::G2::from_ark(&(of_order::<P2>(orders.1, &mut rng) + C::G2::to_ark(&in_g2[2])).into_affine());
     assert!(!passes(&KeyView { b2: in_g2.as_slice().into(), ..good.clone() }));
+}
+
+/// Points that lie outside memory are checked as those in it: the last of each section is looked at.
+#[test]
+fn points_outside_memory_are_checked() {
+    type C = Bls12_381;
+    let circuit = Synthetic { constraints: 6, publics: 1, dense: 0.5 };
+    let mut key = OwnedKey::<C>::default();
+    setup::<C>(&circuit, &Secret::from_seed([8; 32]), &mut key, &crate::Silent).unwrap();
+    let good = key.view().unwrap();
+    let sections = [good.a, good.b1, good.l, good.h].map(|s| s.in_memory().unwrap().as_bytes().to_vec());
+    let b2 = good.b2.in_memory().unwrap().as_bytes().to_vec();
+    // The second coordinate of a section's last point is another one, or the section is as it was.
+    for changed in [None, Some(0), Some(1), Some(2), Some(3), Some(4)] {
+        let (mut in_g1, mut in_g2) = (sections.clone(), b2.clone());
+        if let Some(section) = changed {
+            let bytes = in_g1.get_mut(section).unwrap_or(&mut in_g2);
+            let at = bytes.len() - 48;
+            bytes[at] ^= 1;
+        }
+        let from = in_g1.each_ref().map(|bytes| InMemory(bytes));
+        let [a, b1, l, h] = from.each_ref().map(|from| Stored::outside(from, 0..from.0.len()).unwrap());
+        let from = InMemory(&in_g2);
+        let b2 = Stored::outside(&from, 0..in_g2.len()).unwrap();
+        let view = KeyView { a, b1, b2, l, h, ..good.clone() };
+        assert_eq!(points_pass(&Cpu::new(1), &view, &crate::Silent).unwrap(), changed.is_none(), "{changed:?}");
+    }
 }
 
 #[test]

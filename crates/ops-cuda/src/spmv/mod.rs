@@ -36,7 +36,7 @@ impl<C: Curve> SpMv<C> for Cuda {
     fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<CudaMatrix> {
         matrix.check()?;
         let ctx = self.lane(OP, lane)?;
-        let order = row_order(&matrix.starts);
+        let order = row_order(&matrix.starts)?;
         Ok(CudaMatrix {
             lane,
             columns: matrix.columns,

@@ -1,6 +1,8 @@
 //! Who does which row of a sparse product. Pure: tested without a GPU.
 
 use crate::tuning::spmv::{THREAD_ROW, WARP_ROW};
+use rayon::prelude::*;
+use tandem_ops::{memory, Result};
 
 /// The rows in the order in which they are done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,30 +16,59 @@ pub(crate) struct RowOrder {
     pub(crate) warp_rows: usize,
 }
 
-/// Orders the rows that lie between `starts`. Rows of equal treatment stay in their order.
-pub(crate) fn row_order(starts: &[u32]) -> RowOrder {
-    // The class of a row: its length, or one of two beyond.
-    let class = |pair: &[u32]| match (pair[1] - pair[0]) as usize {
+/// Rows that one task orders.
+const TASK_ROWS: usize = 1 << 15;
+
+/// The class of a row: its length, or one of two beyond.
+fn class(ends: &[u32]) -> usize {
+    match (ends[1] - ends[0]) as usize {
         length @ 0..=THREAD_ROW => length,
         length if length <= WARP_ROW => THREAD_ROW + 1,
         _ => THREAD_ROW + 2,
+    }
+}
+
+/// Number of classes.
+const CLASSES: usize = THREAD_ROW + 3;
+
+/// Orders the rows that lie between `starts`, on all threads. Rows of equal treatment stay in their order.
+pub(crate) fn row_order(starts: &[u32]) -> Result<RowOrder> {
+    row_order_by(starts, TASK_ROWS)
+}
+
+fn row_order_by(starts: &[u32], task_rows: usize) -> Result<RowOrder> {
+    let count = starts.len().saturating_sub(1);
+    // Each task has the offset after its last row, too.
+    let tasks: Vec<&[u32]> =
+        (0..count).step_by(task_rows).map(|first| &starts[first..=count.min(first + task_rows)]).collect();
+    let count_rows = |task: &&[u32]| {
+        let mut counts = [0; CLASSES];
+        task.windows(2).for_each(|ends| counts[class(ends)] += 1);
+        counts
     };
-    let mut next = [0usize; THREAD_ROW + 4];
-    for pair in starts.windows(2) {
-        next[class(pair) + 1] += 1;
+    let counts: Vec<[usize; CLASSES]> = tasks.par_iter().map(count_rows).collect();
+    let of_class = |class: usize| counts.iter().map(|of_task| of_task[class]).sum::<usize>();
+    let thread_rows = (0..=THREAD_ROW).map(of_class).sum();
+    let warp_rows = of_class(THREAD_ROW + 1);
+
+    let mut rows = memory::filled("spmv", count, 0)?;
+    // Where each task puts its rows of each class: class by class, and within a class task by task.
+    let mut places: Vec<[&mut [u32]; CLASSES]> = tasks.iter().map(|_| std::array::from_fn(|_| &mut [][..])).collect();
+    let mut rest = &mut rows[..];
+    for class in 0..CLASSES {
+        for (place, counts) in places.iter_mut().zip(&counts) {
+            (place[class], rest) = rest.split_at_mut(counts[class]);
+        }
     }
-    for i in 1..next.len() {
-        next[i] += next[i - 1];
-    }
-    let thread_rows = next[THREAD_ROW + 1];
-    let warp_rows = next[THREAD_ROW + 2] - thread_rows;
-    let mut rows = vec![0; starts.len().saturating_sub(1)];
-    for (row, pair) in starts.windows(2).enumerate() {
-        let at = &mut next[class(pair)];
-        rows[*at] = row as u32;
-        *at += 1;
-    }
-    RowOrder { rows, thread_rows, warp_rows }
+    tasks.par_iter().zip(&mut places).enumerate().for_each(|(task, (starts, places))| {
+        let mut done = [0; CLASSES];
+        for (row, ends) in (task * task_rows..).zip(starts.windows(2)) {
+            let class = class(ends);
+            places[class][done[class]] = row as u32;
+            done[class] += 1;
+        }
+    });
+    Ok(RowOrder { rows, thread_rows, warp_rows })
 }
 
 #[cfg(test)]
@@ -51,14 +82,17 @@ mod tests {
         for length in lengths {
             starts.push(starts[starts.len() - 1] + length as u32);
         }
-        let order = row_order(&starts);
-        assert_eq!(order.rows, [1, 9, 8, 0, 6, 3, 2, 5, 4, 7]);
-        assert_eq!((order.thread_rows, order.warp_rows), (6, 2));
+        // Whatever a task has, the last of them too.
+        for task_rows in 1..=lengths.len() + 1 {
+            let order = row_order_by(&starts, task_rows).unwrap();
+            assert_eq!(order.rows, [1, 9, 8, 0, 6, 3, 2, 5, 4, 7], "tasks of {task_rows} rows");
+            assert_eq!((order.thread_rows, order.warp_rows), (6, 2));
+        }
     }
 
     #[test]
     fn a_matrix_without_rows() {
-        assert_eq!(row_order(&[]), RowOrder::default());
-        assert_eq!(row_order(&[0]), RowOrder::default());
+        assert_eq!(row_order(&[]).unwrap(), RowOrder::default());
+        assert_eq!(row_order(&[0]).unwrap(), RowOrder::default());
     }
 }

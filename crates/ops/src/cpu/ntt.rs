@@ -57,7 +57,7 @@ impl Roots {
         drop(self.tables().remove(&F::FIELD));
         // Not under the lock: a thread that waits for others' part of the work takes up other work, which may ask for a table.
         let wide = match Eight::of::<F>(simd).filter(|_| 1 << log_n >= wide::LEAST) {
-            Some(eight) => Some((eight, eight.roots(&Self::upper::<F>(log_n)?))),
+            Some(eight) => Some((eight, eight.roots(&Self::upper::<F>(log_n)?)?)),
             None => None,
         };
         // Twice as many as the transforms that take them have elements.
@@ -354,6 +354,28 @@ mod tests {
     use crate::{naive, BabyBear, Backend, Bls12_381, Bn254, Goldilocks, Lane};
     use ark_ff::UniformRand;
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+
+    /// Where eight are done at a time, and where not: each table that there is no memory for is an error with its size.
+    #[test]
+    fn too_little_memory_for_roots_is_an_error() {
+        let log_n = 10;
+        let refused = |cpu: &Cpu, free: u64| {
+            let got = memory::with_free(free, || cpu.roots.get::<Bn254>(log_n, cpu.simd).map(|table| table.len()));
+            got.map_err(|error| match error {
+                crate::Error::OutOfMemory { op: "ntt", wanted, free: _, .. } => wanted,
+                other => panic!("{other}"),
+            })
+        };
+        let plain = 32 << log_n;
+        let cpu = Cpu::plain(1);
+        assert_eq!((refused(&cpu, plain - 1), refused(&cpu, plain)), (Err(plain), Ok(1 << log_n)));
+        let cpu = Cpu::new(1);
+        if Eight::of::<Bn254>(cpu.simd).is_some() {
+            let (half, wide) = (plain / 2, 40 << log_n);
+            assert_eq!((refused(&cpu, half - 1), refused(&cpu, half)), (Err(half), Err(wide)));
+            assert_eq!((refused(&cpu, wide - 1), refused(&cpu, wide)), (Err(wide), Ok(1 << log_n)));
+        }
+    }
 
     /// Small sizes in full, and sizes beyond [`SERIAL`] at a few places.
     fn agrees_with_the_definition<F: NttField>() {

@@ -5,7 +5,7 @@
 
 use super::{reversed, CHUNK};
 use crate::cpu::simd::Eight;
-use crate::{NttField, Order};
+use crate::{memory, NttField, Order, Result};
 use ark_ff::Field;
 use rayon::prelude::*;
 use tandem_field_simd::{Columns, Wide};
@@ -21,8 +21,10 @@ pub(super) const LEAST: usize = 64;
 
 impl Eight {
     /// Roots of unity as [`Eight::forward`] takes them, of the upper half of them, eight or more.
-    pub(super) fn roots<E: bytemuck::Pod>(self, upper: &[E]) -> Wide {
-        self.field.roots(self.simd, bytemuck::cast_slice(upper))
+    pub(super) fn roots<E: bytemuck::Pod>(self, upper: &[E]) -> Result<Wide> {
+        let bytes = (2 * upper.len() * Wide::BYTES) as u64;
+        memory::check("ntt", bytes)?;
+        self.field.roots(self.simd, bytemuck::cast_slice(upper)).map_err(|_| memory::refused("ntt", bytes))
     }
 
     /// All levels of a transform of [`LEAST`] numbers or more: from natural order, or from bit-reversed order, to the other.
