@@ -62,8 +62,8 @@ fn g1_bytes(curve: CurveId) -> u64 {
     with_curve!(curve, C => size_of::<<<C as Curve>::G1 as Group>::Point>() as u64)
 }
 
-/// Of a key on the host, where each row has an addition: the addition and its number.
-const ADDITION: u64 = 72 + 4;
+/// Of a key on the host, where each row has an addition: the addition, its number and its level.
+const ADDITION: u64 = 72 + 4 + 4;
 
 /// Of a PLONK or FFLONK key's file while it is loaded: eight polynomials, three columns and an addition.
 const HELD: u64 = 8 * SCALAR + 3 * 4 + 72;
@@ -108,9 +108,10 @@ impl KeyInfo {
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
-        let load = 3 * READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
+        let load = 3 * READ + of(HELD).saturating_add((of(of_protocol.load) + of(ADDITION)).max(checked));
+        // Additions go to the device, of whose memory they are a part of the key; those of few keys stay on the host.
         let on_host = of(ADDITION) + witness;
-        let cpu = key + on_host + of_threads() + load.max(of(of_protocol.on_cpu));
+        let cpu = key + witness + of_threads() + load.max(of(of_protocol.on_cpu));
         KeyMemory {
             gpus: key.saturating_add(working),
             beside_gpus: on_host + load.max(of(BESIDE_GPUS)),

@@ -29,7 +29,7 @@ fn with(bytes: &[u8], id: u32, at: usize, new: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The same sections in the order of these keys.
+/// The file with its sections sorted by what `key` says of their numbers.
 fn reordered(bytes: &[u8], kind: FileKind, key: impl Fn(u32) -> u32) -> Vec<u8> {
     let mut sections = Container::parse(bytes, kind).unwrap().sections;
     sections.sort_by_key(|s| key(s.id));

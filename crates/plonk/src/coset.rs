@@ -124,6 +124,9 @@ pub(crate) struct Permuted<F> {
 /// Values of A, B and C on a coset.
 pub(crate) type ColumnRows<B> = [<B as Backend>::Buf<Mont>; 3];
 
+/// What the polynomial of the public values is on a coset: so many times L1, or these values.
+type PublicRows<C, B> = (<C as Curve>::Fr, Option<<B as Backend>::Buf<Mont>>);
+
 /// What the quotient needs of a PLONK proof. Polynomials are vectors of coefficients on the first lane.
 pub(crate) struct Columns<'a, C: Curve, B: PlonkBackend<C>> {
     /// A, B and C, with their blinding.
@@ -202,8 +205,8 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         })
     }
 
-    /// The polynomial of the public values here: so many times L1, or its values.
-    fn publics(&self, work: &Work<'_, C, B>, publics: &mut Publics<C, B>) -> Result<(C::Fr, Option<B::Buf<Mont>>)> {
+    /// The polynomial of the public values here.
+    fn publics(&self, work: &Work<'_, C, B>, publics: &mut Publics<C, B>) -> Result<PublicRows<C, B>> {
         Ok(match publics {
             Publics::First(factor) => (*factor, None),
             Publics::Many(publics) => (C::Fr::ZERO, Some(self.values(work, publics)?)),
