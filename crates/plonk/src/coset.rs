@@ -308,7 +308,7 @@ pub(crate) fn incomplete() -> tandem_ops::Error {
 
 /// PLONK's quotient.
 pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
-    /// Its first 3n coefficients, in parts of n.
+    /// Its first 3n coefficients, in parts of n with zeros behind them.
     pub(crate) parts: Vec<B::Buf<Mont>>,
     /// The coefficients that follow.
     pub(crate) above: [C::Fr; ABOVE],
@@ -332,11 +332,12 @@ pub(crate) fn product_rows<C: Curve, B: PlonkBackend<C>>(
     work.key.cosets.iter().map(|coset| coset.values(work, &mut z)).collect()
 }
 
-/// PLONK's quotient of these columns.
+/// PLONK's quotient of these columns, its parts with so many zeros behind them.
 pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     of: Columns<'_, C, B>,
     alpha: C::Fr,
+    more: [usize; COSETS],
 ) -> Result<Quotient<C, B>> {
     let last = last(work, &of)?;
     let Columns { rows, mut publics, permuted, .. } = of;
@@ -346,7 +347,7 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
         remainders.push(coset.remainder(work, sum)?);
     }
     let above = above::<C, B>(&permuted, work.key, last()?, alpha);
-    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above)?, above })
+    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above, more)?, above })
 }
 
 /// The last coefficients of a polynomial, the last one first.
@@ -411,7 +412,7 @@ pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
         let sum = coset.gates(work, columns, &mut publics)?;
         remainders.push(coset.remainder(work, sum)?);
     }
-    assembled(work, cosets, remainders, &[])
+    assembled(work, cosets, remainders, &[], [0; COSETS])
 }
 
 /// The coefficients in parts of n, two of (Z - 1) L1 over Z_H and three of what the permutation says over Z_H: FFLONK's T1 and T2.
@@ -432,16 +433,18 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
         let sum = coset.permutation(work, &columns, &product, permuted)?;
         second.push(coset.remainder(work, sum)?);
     }
-    Ok([assembled(work, &cosets[..2], first, &[])?, assembled(work, cosets, second, &[])?])
+    let parts = |cosets, of| assembled(work, cosets, of, &[], [0; COSETS]);
+    Ok([parts(&cosets[..2], first)?, parts(cosets, second)?])
 }
 
 /// The coefficients of a polynomial in parts of n, one for each coset, from those that it has `above` these and from what is left there of
-/// its product with Z_H.
+/// its product with Z_H. Each part has so many zeros behind it.
 fn assembled<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: &[CosetKey<C, B>],
     mut remainders: Vec<B::Buf<Mont>>,
     above: &[C::Fr],
+    more: [usize; COSETS],
 ) -> Result<Vec<B::Buf<Mont>>> {
     let n = work.key.shape.domain;
     // Z_H is a constant there, and no zero: g^n is no power of i, as g is no power of w.
@@ -456,12 +459,12 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
             work.add_few(remainder, 0, &above)?;
         }
         let mut parts = Vec::with_capacity(cosets.len());
-        for k in 0..cosets.len() {
+        for (k, more) in more.into_iter().enumerate().take(cosets.len()) {
             let of = |((remainder, of), c): ((_, &Vec<C::Fr>), &C::Fr)| {
                 (remainder, of[k] * zh(*c).inverse().unwrap_or(C::Fr::ONE))
             };
             let terms: Vec<_> = remainders.iter().zip(&factors).zip(&constants).map(of).collect();
-            parts.push(work.combined(n, &terms)?);
+            parts.push(work.combined(n + more, &terms)?);
         }
         Ok(parts)
     })

@@ -69,9 +69,10 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
         let mut host = Vec::new();
         let mut work = Work { backend, key: &key.core, blinding, request, host: &mut host };
         let (proof, begun) = rounds::proof(&mut work, key, verifier, witness)?;
-        backend.synchronize()?;
         let [.., wxi, wxiw] = &proof.points;
         let verdict = HostSpan::of(&mut host, "verify", || begun.and_then(|begun| verifier.end(&begun, [wxi, wxiw])));
+        // Meanwhile the lanes have overwritten what they worked with.
+        backend.synchronize()?;
         request.progress.finished("verify");
         Ok(Made { proof, verdict, ended: Instant::now(), host })
     };

@@ -1,6 +1,6 @@
 //! The five rounds of a PLONK proof.
 
-use crate::coset::{column_rows, product_rows, quotient, Columns, Permuted, Quotient, COSETS};
+use crate::coset::{column_rows, product_rows, quotient, Columns, Permuted, Quotient, ABOVE, COSETS};
 use crate::key::FIRST;
 use crate::polynomial::lagrange;
 use crate::prove::Proof;
@@ -113,19 +113,16 @@ fn parts<C: Curve, B: PlonkBackend<C>>(
     alpha: C::Fr,
 ) -> Result<[B::Buf<Mont>; 3]> {
     let n = work.key.shape.domain;
-    let Quotient { parts, above } = quotient(work, of, alpha)?;
+    let Quotient { mut parts, above } = quotient(work, of, alpha, [1, 1, ABOVE])?;
     let (b10, b11) = (work.blinding(10), work.blinding(11));
     let ends: [&[C::Fr]; 3] = [&[b10], &[b11], &above];
-    let mut blinded = Vec::with_capacity(3);
-    for ((part, below), end) in parts.iter().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
-        blinded.push(work.request.enqueue(FIRST, "blind", || {
-            let mut longer = work.combined(n + end.len(), &[(part, C::Fr::ONE)])?;
-            work.add_few(&mut longer, 0, &[-below])?;
-            work.add_few(&mut longer, n, end)?;
-            Ok(longer)
-        })?);
+    for ((part, below), end) in parts.iter_mut().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
+        work.request.enqueue(FIRST, "blind", || {
+            work.add_few(part, 0, &[-below])?;
+            work.add_few(part, n, end)
+        })?;
     }
-    blinded.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts").into())
+    parts.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts").into())
 }
 
 /// What Wxi is the quotient of: the linearisation, and v, v^2, .. times A, B, C, S1 and S2, each less its value at xi.
