@@ -103,7 +103,7 @@ impl KeyInfo {
                     holding_key: cpu.saturating_add(points),
                 };
             }
-            Protocol::Plonk => (PLONK, tandem_plonk::working_bytes(self.domain)),
+            Protocol::Plonk => (PLONK, with_curve!(self.curve, C => tandem_plonk::working_bytes::<C>(self.domain))),
             Protocol::Fflonk => (FFLONK, tandem_plonk::fflonk::working_bytes(self.domain)),
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);

@@ -10,7 +10,7 @@ use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
 use tandem_ops::Error as Fault;
 use tandem_ops::{
-    memory, Bn254, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned,
+    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned,
 };
 use tandem_proof::budget;
 
@@ -176,9 +176,9 @@ pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
     key.saturating_add(powers)
 }
 
-/// Bytes of device memory that a proof takes beside such a key on one lane: vectors, and the digits of a sum.
-pub fn working_bytes(domain: usize) -> u64 {
-    on_one_lane::<Bn254>(plonk_sizes(domain)).proof
+/// Bytes of device memory that have to be free for a proof beside such a key on one lane: for vectors, the digits of a sum, and what is kept back.
+pub fn working_bytes<C: Curve>(domain: usize) -> u64 {
+    on_one_lane::<C>(plonk_sizes(domain)).beside()
 }
 
 fn plonk_sizes(domain: usize) -> Sizes {
@@ -322,7 +322,7 @@ mod tests {
     use crate::plan::ON_COSET;
     use crate::support::{blinding, fflonk, owned, Random};
     use tandem_ops::cpu::Cpu;
-    use tandem_ops::{Backend, Bls12_381};
+    use tandem_ops::{Backend, Bls12_381, Bn254};
 
     fn a_key_takes_what_is_said_of<C: Curve>() {
         for (constraints, lanes) in [(1, 1), (9, 3), (40, 5)] {

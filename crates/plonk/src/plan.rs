@@ -71,9 +71,24 @@ pub struct LaneBytes {
 }
 
 impl LaneBytes {
-    /// All of it: with less memory a key is refused.
+    /// All of it, and what is kept back: with less memory a key is refused.
     pub fn need(&self) -> u64 {
-        self.key.saturating_add(self.proof).saturating_add(self.powers)
+        let least = self.proof.saturating_add(self.powers);
+        // The least memory beside the key that leaves enough for its powers: no more than an eighth is kept back.
+        let (mut low, mut high) = (least, least.saturating_mul(2));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.for_powers(middle) >= self.powers {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        self.key.saturating_add(low)
+    }
+
+    /// What of it is neither the key nor its powers.
+    pub(crate) fn beside(&self) -> u64 {
+        self.need().saturating_sub(self.key).saturating_sub(self.powers)
     }
 
     /// What powers of tau and their multiples may take of the `free` bytes of a lane that has the rest of the key.
@@ -164,6 +179,17 @@ mod tests {
         let room = lane.for_powers(70 * GIB - lane.key);
         assert!(lane.key + lane.proof + room < 70 * GIB && room >= 12 * lane.powers, "{} GiB", room / GIB);
         assert!(lane.for_powers(lane.proof + lane.powers - 1) < lane.powers);
+    }
+
+    /// What is said to be needed is what is enough.
+    #[test]
+    fn with_less_than_the_need_there_is_no_room() {
+        for log_rows in [3, 10, 16, 18, 20, 22, 24, 28] {
+            for lane in memory(log_rows, &Plan::new(2, 2, Layout::Split)) {
+                let beside = lane.need() - lane.key;
+                assert!(lane.for_powers(beside) >= lane.powers && lane.for_powers(beside - 1) < lane.powers);
+            }
+        }
     }
 
     /// The key's parts on all lanes are the key, and lanes share the digits.

@@ -313,7 +313,7 @@ fn a_key_that_does_not_fit_is_refused_with_what_it_needs() {
     let circuit = Random::<Bn254>::new(20, 2, 18);
     let key = owned(&circuit);
     let view = key.view().unwrap();
-    let need = device_bytes::<Bn254>(view.shape.domain) + working_bytes(view.shape.domain);
+    let need = device_bytes::<Bn254>(view.shape.domain) + working_bytes::<Bn254>(view.shape.domain);
     let expected = format!("load key on Stepped GPU (cuda:7): needs {need} bytes");
     let mut refused = 0;
     for first in 0.. {

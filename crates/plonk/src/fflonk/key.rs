@@ -83,9 +83,9 @@ pub fn device_bytes(domain: usize) -> u64 {
     key.saturating_add(powers)
 }
 
-/// Bytes of device memory that a proof takes beside such a key on one lane: vectors, and the digits of a sum.
+/// Bytes of device memory that have to be free for a proof beside such a key on one lane: for vectors, the digits of a sum, and what is kept back.
 pub fn working_bytes(domain: usize) -> u64 {
-    on_one_lane::<Bn254>(sizes(domain)).proof
+    on_one_lane::<Bn254>(sizes(domain)).beside()
 }
 
 /// Most vectors, of as many elements as rows, that a proof holds at once on one lane.
