@@ -266,13 +266,21 @@ impl<B: Backend> Suite<'_, B> {
         let backend = self.backend;
         for n in [n, lanes - 1] {
             let whole = Set::<G>::new("with infinities", 0, n, lanes as u64);
-            let split = SplitMsm::<G, B>::load(backend, lanes, Stored::from(&whole.points[..]), 100)?;
-            self.that(split.lanes() == lanes.min(n), format_args!("{n} points over {} lanes", split.lanes()))?;
-            for (seed, scalars) in ["like a witness", "random"].into_iter().enumerate() {
-                let values = samples::scalars::<G::Curve>(scalars, n, &mut samples::rng(seed as u64));
-                let canonical = samples::canonical::<G::Curve>(&values);
-                let sum = split.sum(backend, &split.upload(backend, &canonical)?)?.wait()?;
-                self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars over {lanes} lanes"))?;
+            let points = Stored::from(&whole.points[..]);
+            // With no more memory than the points take, too.
+            let least = vec![size_of_val(&whole.points[..]) as u64; lanes];
+            let loaded = [
+                SplitMsm::<G, B>::load(backend, lanes, points, 100)?,
+                SplitMsm::<G, B>::load_within(backend, &least, points, 100)?,
+            ];
+            for split in loaded {
+                self.that(split.lanes() == lanes.min(n), format_args!("{n} points over {} lanes", split.lanes()))?;
+                for (seed, scalars) in ["like a witness", "random"].into_iter().enumerate() {
+                    let values = samples::scalars::<G::Curve>(scalars, n, &mut samples::rng(seed as u64));
+                    let canonical = samples::canonical::<G::Curve>(&values);
+                    let sum = split.sum(backend, &split.upload(backend, &canonical)?)?.wait()?;
+                    self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars over {lanes} lanes"))?;
+                }
             }
         }
         Ok(())

@@ -32,8 +32,6 @@ struct OfRow {
     powers: u64,
     /// Made on the way while a key is loaded.
     load: u64,
-    /// Of a proof on the GPUs: its vectors, and the scalars of a sum and their digits, sorted out of place.
-    on_gpus: u64,
     /// Of a proof on the CPU: its vectors, the scalars of a sum and their digits.
     on_cpu: u64,
 }
@@ -64,8 +62,8 @@ fn g1_bytes(curve: CurveId) -> u64 {
     with_curve!(curve, C => size_of::<<<C as Curve>::G1 as Group>::Point>() as u64)
 }
 
-/// Of a key on the host, where each row has an addition: the addition and its number.
-const ADDITION: u64 = 72 + 4;
+/// Of a key on the host, where each row has an addition: the addition, its number and its level.
+const ADDITION: u64 = 72 + 4 + 4;
 
 /// Of a PLONK or FFLONK key's file while it is loaded: eight polynomials, three columns and an addition.
 const HELD: u64 = 8 * SCALAR + 3 * 4 + 72;
@@ -82,22 +80,17 @@ const READ: u64 = 2 << 20;
 /// Of a proof on the host where GPUs prove: signals of additions.
 const BESIDE_GPUS: u64 = 2 * SCALAR;
 
-/// Bytes for each scalar of a sum on a GPU: the scalar, and 26 windows of a key and an index, twice.
-const SUMMED: u64 = SCALAR + 26 * 8 * 2;
-
-/// Sixteen vectors are in use where the last coset of the quotient is worked on, and sums come when there are fewer.
-const PLONK: OfRow = OfRow { powers: 1, load: 5 * SCALAR + 2 * 4, on_gpus: 20 * SCALAR + SUMMED, on_cpu: 30 * SCALAR };
+const PLONK: OfRow = OfRow { powers: 1, load: 5 * SCALAR + 2 * 4, on_cpu: 30 * SCALAR };
 
 /// Polynomials have up to nine coefficients for each row.
-const FFLONK: OfRow =
-    OfRow { powers: 9, load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 16 * 9 * SCALAR };
+const FFLONK: OfRow = OfRow { powers: 9, load: (8 + 5) * SCALAR + 2 * 4, on_cpu: 16 * 9 * SCALAR };
 
 impl KeyInfo {
     /// What one proof with the key takes of memory.
     pub fn memory(&self) -> KeyMemory {
         let (rows, wires) = (self.domain as u64, self.variables as u64);
         let (key, witness) = (self.device_bytes(), 2 * wires * SCALAR);
-        let of_protocol = match self.protocol {
+        let (of_protocol, working) = match self.protocol {
             Protocol::Groth16 => {
                 let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
                 let points = self.point_bytes();
@@ -110,16 +103,17 @@ impl KeyInfo {
                     holding_key: cpu.saturating_add(points),
                 };
             }
-            Protocol::Plonk => PLONK,
-            Protocol::Fflonk => FFLONK,
+            Protocol::Plonk => (PLONK, with_curve!(self.curve, C => tandem_plonk::working_bytes::<C>(self.domain))),
+            Protocol::Fflonk => (FFLONK, tandem_plonk::fflonk::working_bytes(self.domain)),
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
-        let load = 3 * READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
+        let load = 3 * READ + of(HELD).saturating_add((of(of_protocol.load) + of(ADDITION)).max(checked));
+        // Additions go to the device, of whose memory they are a part of the key; those of few keys stay on the host.
         let on_host = of(ADDITION) + witness;
-        let cpu = key + on_host + of_threads() + load.max(of(of_protocol.on_cpu));
+        let cpu = key + witness + of_threads() + load.max(of(of_protocol.on_cpu));
         KeyMemory {
-            gpus: key.saturating_add(of(of_protocol.on_gpus)),
+            gpus: key.saturating_add(working),
             beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
             cpu,
             holding_key: cpu,

@@ -67,12 +67,6 @@ impl<T: Wire> CudaBuf<T> {
         &mut self.memory
     }
 
-    /// Puts the elements of `other`, which are no more, in the place of the first ones.
-    pub(crate) fn replace_front(&mut self, cuda: &Cuda, other: &CudaBuf<T>) -> Result<()> {
-        let ctx = cuda.lane("copy", other.lane)?;
-        self.memory.copy_from(0, &other.memory, 0..other.len()).map_err(|e| ctx.error("copy", e))
-    }
-
     /// Address of the first element, for a launcher.
     pub(crate) fn ptr(&self) -> DevicePtr<T> {
         self.memory.ptr()

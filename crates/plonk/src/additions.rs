@@ -1,33 +1,43 @@
 //! Signals that the circuit does not have, each the sum of two earlier ones.
+//!
+//! A sum of many terms is a tree of additions. Those of one level need the levels before it alone: a lane makes them all at once, by two
+//! gathers and two products. A key whose additions follow one another, as in a chain, has too many levels for that, and the host makes them.
 
+use crate::key::FIRST;
 use crate::{Addition, Result};
-use ark_ff::AdditiveGroup;
+use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
-use tandem_ops::{memory, Canonical, Curve, Mont, Unaligned};
+use tandem_ops::{memory, Buffer, Canonical, Curve, Gather, Mont, Unaligned, VecOps};
 
-/// Additions that one task makes at least. A level with fewer is made by the thread that asks.
+/// Additions that one task of the host makes at least. A level with fewer is made by the thread that asks.
 const GRAIN: usize = 1 << 10;
+
+/// Most levels that a lane makes: a level is some ten launches. A sum of 2^64 terms has as many.
+const LEVELS_MAX: usize = 64;
+
+/// Bytes of an addition on a lane: two numbers of signals and two factors.
+pub(crate) const LANE_BYTES: usize = 2 * (size_of::<u32>() + size_of::<Mont>());
 
 const OP: &str = "load key";
 
-/// Additions by level. A level needs the signals of the levels before it alone, so that all threads share it.
-pub(crate) struct Additions {
+/// Additions by level.
+pub(crate) struct Sorted {
     /// Signals of the circuit; the additions make those behind them, in their order here.
     variables: usize,
-    sorted: Vec<Addition>,
+    additions: Vec<Addition>,
     /// Where each level ends.
     ends: Vec<usize>,
     /// The number that the key's signal of each addition has here, from the first one of an addition on.
     numbers: Vec<u32>,
 }
 
-impl Additions {
+impl Sorted {
     /// Puts additions in order. Each names signals that come before its own.
     ///
     /// # Errors
     /// Not enough memory.
-    pub(crate) fn new<C: Curve>(additions: Unaligned<'_, Addition>, variables: usize) -> Result<Self> {
-        let (count, r) = (additions.len(), C::r());
+    pub(crate) fn new(additions: Unaligned<'_, Addition>, variables: usize) -> Result<Self> {
+        let count = additions.len();
         let mut levels: Vec<u32> = memory::reserve(OP, count)?;
         let mut ends: Vec<usize> = Vec::new();
         for addition in additions.iter() {
@@ -52,21 +62,126 @@ impl Additions {
         for (addition, level) in additions.iter().zip(&levels) {
             let place = &mut places[*level as usize];
             let signals = addition.signals.map(|signal| renumbered(&numbers, variables, signal));
-            // The circuit's signals come as integers: with this factor their products are in Montgomery form at once.
-            let factor = |i: usize| match (signals[i] as usize) < variables {
-                true => C::mont(C::from_mont(addition.factors[i]) * r),
-                false => addition.factors[i],
-            };
-            sorted[*place] = Addition { signals, factors: [factor(0), factor(1)] };
+            sorted[*place] = Addition { signals, ..addition };
             numbers.push((variables + *place) as u32);
             *place += 1;
         }
-        Ok(Self { variables, sorted, ends, numbers })
+        Ok(Self { variables, additions: sorted, ends, numbers })
     }
 
     /// The number here of a key's signal.
     pub(crate) fn number(&self, signal: u32) -> u32 {
         renumbered(&self.numbers, self.variables, signal)
+    }
+}
+
+/// Who makes the signals of additions: a pure decision. A lane does where there are few levels, and no more additions than the `domain` has
+/// rows, which is what a key is said to take of its memory.
+fn are_on_lane(additions: usize, levels: usize, domain: usize) -> bool {
+    levels <= LEVELS_MAX && additions <= domain
+}
+
+/// Additions where their signals are made.
+pub(crate) enum Additions<B: Gather> {
+    /// On the first lane, level by level.
+    OnLane(Vec<Level<B>>),
+    /// By the host.
+    OnHost(OnHost),
+}
+
+/// Additions that need none of each other, on the first lane.
+pub(crate) struct Level<B: Gather> {
+    /// The number of the first one's signal.
+    first: usize,
+    signals: [B::Map; 2],
+    /// What the first signals are multiplied by, and the others after a change of sign.
+    factors: [B::Buf<Mont>; 2],
+}
+
+impl<B: Gather> Additions<B> {
+    /// Puts them where their signals are made, for a key of so many rows.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn load<C: Curve>(backend: &B, sorted: Sorted, domain: usize) -> Result<Self> {
+        match are_on_lane(sorted.additions.len(), sorted.ends.len(), domain) {
+            true => Self::on_lane::<C>(backend, &sorted),
+            false => Ok(Additions::OnHost(OnHost::new::<C>(sorted))),
+        }
+    }
+
+    fn on_lane<C: Curve>(backend: &B, sorted: &Sorted) -> Result<Self> {
+        let mut levels = Vec::with_capacity(sorted.ends.len());
+        let mut start = 0;
+        for &end in &sorted.ends {
+            let (first, own) = (sorted.variables + start, &sorted.additions[start..end]);
+            let map = |i: usize| -> Result<B::Map> {
+                let mut signals = memory::reserve(OP, own.len())?;
+                signals.extend(own.iter().map(|addition| addition.signals[i]));
+                Ok(Gather::load_map(backend, FIRST, &signals, first)?)
+            };
+            let factors = |of: &dyn Fn(&Addition) -> Mont| -> Result<B::Buf<Mont>> {
+                let mut factors = memory::reserve(OP, own.len())?;
+                factors.extend(own.iter().map(of));
+                Ok(backend.upload(FIRST, &factors)?)
+            };
+            let negative = |addition: &Addition| C::mont(-C::from_mont(addition.factors[1]));
+            let factors = [factors(&|addition| addition.factors[0])?, factors(&negative)?];
+            levels.push(Level { first, signals: [map(0)?, map(1)?], factors });
+            start = end;
+        }
+        Ok(Additions::OnLane(levels))
+    }
+}
+
+impl<B: Gather> Level<B> {
+    /// Makes their signals of those before them.
+    ///
+    /// # Errors
+    /// Those of the primitives.
+    pub(crate) fn apply<C: Curve>(&self, backend: &B, signals: &mut B::Buf<Mont>) -> tandem_ops::Result<()>
+    where
+        B: VecOps<C>,
+    {
+        let [one, other] = &self.factors;
+        let gathered = |map: &B::Map| {
+            let mut values = backend.alloc(FIRST, one.len())?;
+            backend.gather(map, signals, &mut values)?;
+            Ok::<_, tandem_ops::Error>(values)
+        };
+        let (mut sum, mut less) = (gathered(&self.signals[0])?, gathered(&self.signals[1])?);
+        VecOps::<C>::mul(backend, &mut less, other)?;
+        VecOps::<C>::mul_sub(backend, &mut sum, one, &less)?;
+        VecOps::<C>::add_scaled(backend, signals, self.first, 1, &sum, C::mont(C::Fr::ONE))
+    }
+
+    /// Bytes that they take.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.factors[0].len() * LANE_BYTES
+    }
+}
+
+/// Additions that the host makes, on all threads where levels are wide.
+pub(crate) struct OnHost {
+    variables: usize,
+    /// Factors of the circuit's signals are so large that their products with integers are in Montgomery form.
+    sorted: Vec<Addition>,
+    ends: Vec<usize>,
+}
+
+impl OnHost {
+    fn new<C: Curve>(of: Sorted) -> Self {
+        let Sorted { variables, additions: mut sorted, ends, .. } = of;
+        let r = C::r();
+        for addition in &mut sorted {
+            for (signal, factor) in addition.signals.iter().zip(&mut addition.factors) {
+                if (*signal as usize) < variables {
+                    *factor = C::mont(C::from_mont(*factor) * r);
+                }
+            }
+        }
+        Self { variables, sorted, ends }
     }
 
     /// How many signals they make.
@@ -81,7 +196,7 @@ impl Additions {
         for &end in &self.ends {
             let (before, rest) = made.split_at_mut(start);
             let own = &mut rest[..end - start];
-            // An integer taken for one in Montgomery form is 2^256 times too small, and a factor from `Additions::new` as much too large.
+            // An integer taken for one in Montgomery form is 2^256 times too small, and a factor from `OnHost::new` as much too large.
             let value = |signal: u32| match (signal as usize).checked_sub(self.variables) {
                 Some(addition) => C::from_mont(before[addition]),
                 None if signal == 0 => C::Fr::ZERO,
@@ -111,7 +226,8 @@ mod tests {
     use ark_ff::UniformRand;
     use rand_chacha::rand_core::{RngCore, SeedableRng};
     use rand_chacha::ChaCha8Rng;
-    use tandem_ops::Bn254;
+    use tandem_ops::cpu::Cpu;
+    use tandem_ops::{Backend, Bn254};
 
     type Fr = <Bn254 as Curve>::Fr;
 
@@ -145,19 +261,48 @@ mod tests {
                 let [k, l] = addition.factors.map(Bn254::from_mont);
                 expected.push(k * one + l * other);
             }
-            let sorted = Additions::new::<Bn254>(additions[..].into(), variables).unwrap();
-            let values: Vec<Canonical> = values.iter().map(|&x| Bn254::canonical(x)).collect();
-            let mut made = vec![Mont::default(); count];
-            sorted.apply::<Bn254>(&values, &mut made);
-            for (signal, expected) in expected.iter().enumerate().skip(variables) {
-                assert_eq!(Bn254::from_mont(made[sorted.number(signal as u32) as usize - variables]), *expected);
-            }
-            let mut numbers: Vec<u32> = (0..expected.len() as u32).map(|signal| sorted.number(signal)).collect();
-            numbers.sort_unstable();
-            assert!(numbers.iter().copied().eq(0..expected.len() as u32));
+            let [sorted, on_host] = [0, 1].map(|_| Sorted::new(additions[..].into(), variables).unwrap());
             if back == 1 {
                 assert_eq!(sorted.ends.len(), count);
             }
+            let mut numbers: Vec<u32> = (0..expected.len() as u32).map(|signal| sorted.number(signal)).collect();
+            let at = numbers.clone();
+            numbers.sort_unstable();
+            assert!(numbers.iter().copied().eq(0..expected.len() as u32));
+
+            let integers: Vec<Canonical> = values.iter().map(|&x| Bn254::canonical(x)).collect();
+            let mut made = vec![Mont::default(); count];
+            OnHost::new::<Bn254>(on_host).apply::<Bn254>(&integers, &mut made);
+
+            // The lane makes the same, however many levels there are.
+            let cpu = Cpu::new(1);
+            let Additions::OnLane(levels) = Additions::on_lane::<Bn254>(&cpu, &sorted).unwrap() else { panic!() };
+            let mut signals: Vec<Mont> = values.iter().map(|&x| Bn254::mont(x)).collect();
+            signals[0] = Mont::default();
+            signals.resize(variables + count, Mont::default());
+            let mut signals = cpu.upload(FIRST, &signals).unwrap();
+            levels.iter().for_each(|level| level.apply::<Bn254>(&cpu, &mut signals).unwrap());
+            assert_eq!(levels.iter().map(Level::bytes).sum::<usize>(), count * LANE_BYTES);
+
+            for (signal, expected) in expected.iter().enumerate().skip(variables) {
+                let at = at[signal] as usize;
+                assert_eq!(Bn254::from_mont(made[at - variables]), *expected);
+                assert_eq!(Bn254::from_mont(signals.as_slice()[at]), *expected);
+            }
+        }
+    }
+
+    /// Not those of a chain, nor more than a key is said to take memory for.
+    #[test]
+    fn a_lane_makes_what_has_few_levels() {
+        assert!(are_on_lane(0, 0, 8) && are_on_lane(8, 64, 8));
+        assert!(!are_on_lane(65, 65, 128) && !are_on_lane(9, 1, 8));
+        let rng = &mut ChaCha8Rng::seed_from_u64(2);
+        for (back, on_lane) in [(1, false), (u32::MAX, true)] {
+            let additions = random(7, 100, back, rng);
+            let sorted = Sorted::new(additions[..].into(), 7).unwrap();
+            let loaded = Additions::load::<Bn254>(&Cpu::new(1), sorted, 128).unwrap();
+            assert_eq!(matches!(loaded, Additions::OnLane(_)), on_lane);
         }
     }
 }

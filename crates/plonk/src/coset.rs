@@ -12,14 +12,18 @@ use crate::polynomial::{invert, powers};
 use crate::work::Work;
 use crate::{PlonkBackend, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
+use std::ops::Range;
 use tandem_ops::{
-    Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, Order, PlonkRows, QuotientAt, QuotientRows, VecOps,
+    Backend, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, NttProducts, Order, PlonkRows, QuotientAt,
+    QuotientRows, VecOps,
 };
 
 /// Cosets of the domain that the quotient is computed on.
 pub(crate) const COSETS: usize = 3;
 /// Polynomials that a coset has the values of.
 pub(crate) const COSET_VALUES: usize = 10;
+/// Vectors of as many elements as rows that a coset takes of a key: those values, and powers.
+pub(crate) const COSET_VECTORS: usize = COSET_VALUES + 1;
 /// Coefficients that PLONK's quotient has beyond 3n.
 pub(crate) const ABOVE: usize = 6;
 
@@ -30,8 +34,40 @@ pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
     pub(crate) shift: C::Fr,
     /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1 and X.
     pub(crate) values: Vec<B::Buf<Mont>>,
+    /// Powers of the shift: coefficients times these are transformed as over the domain itself.
+    powers: B::Buf<Mont>,
     /// Takes values to those at w X, for w the domain's root of unity: the next row's.
     next: B::Map,
+}
+
+/// A polynomial whose values on cosets are wanted.
+pub(crate) struct Polynomial<C: Curve, B: PlonkBackend<C>> {
+    /// What is left over of it by X^n - `at`: n coefficients, on the first lane.
+    left: B::Buf<Mont>,
+    at: C::Fr,
+    /// The coefficients beyond n.
+    above: Option<B::Buf<Mont>>,
+}
+
+impl<C: Curve, B: PlonkBackend<C>> Polynomial<C, B> {
+    /// Of what is `left` over at the rows, where X^n is 1, and of its coefficients beyond n.
+    pub(crate) fn new(left: B::Buf<Mont>, above: Option<B::Buf<Mont>>) -> Self {
+        Self { left, at: C::Fr::ONE, above }
+    }
+
+    /// Its coefficients, where it has no more than n.
+    pub(crate) fn coefficients(&self) -> &B::Buf<Mont> {
+        &self.left
+    }
+
+    /// What is left over where X^n is `at`: the coefficient of X^(n + k) counts `at` times for X^k.
+    fn left(&mut self, work: &Work<'_, C, B>, at: C::Fr) -> tandem_ops::Result<&B::Buf<Mont>> {
+        let from = std::mem::replace(&mut self.at, at);
+        if let Some(above) = &self.above {
+            VecOps::<C>::add_scaled(work.backend, &mut self.left, 0, 1, above, C::mont(at - from))?;
+        }
+        Ok(&self.left)
+    }
 }
 
 /// The primitive 4n-th root of unity.
@@ -55,12 +91,12 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     let next: Vec<u32> = (0..=last).map(|at| place((place(at) + 1) & last)).collect();
     let coset = |(j, lane): (usize, Lane)| {
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
-        let to_values = to_rows(Coset::Shift(C::mont(shift)));
+        let of_shift: Vec<Mont> = powers(shift, domain).into_iter().map(C::mont).collect();
+        let of_shift = backend.upload(lane, &of_shift)?;
         let mut values = Vec::with_capacity(COSET_VALUES);
         for polynomial in polynomials {
-            let mut own = backend.copy(polynomial, 0..domain, lane)?;
-            Ntt::<C>::ntt(backend, &mut own, to_values)?;
-            values.push(own);
+            let own = backend.copy(polynomial, 0..domain, lane)?;
+            values.push(NttProducts::<C>::ntt_of_product(backend, &own, &of_shift, TO_ROWS)?);
         }
         // L1 = (X^n - 1) / (n (X - 1)), where X^n is the same everywhere.
         let factor =
@@ -72,7 +108,7 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
         for of_row in [&l1, &x] {
             values.push(backend.upload(lane, of_row)?);
         }
-        Ok(CosetKey { lane, shift, values, next: backend.load_map(lane, &next, domain)? })
+        Ok(CosetKey { lane, shift, values, powers: of_shift, next: backend.load_map(lane, &next, domain)? })
     };
     lanes.into_iter().enumerate().map(coset).collect()
 }
@@ -85,13 +121,21 @@ pub(crate) struct Permuted<F> {
     pub(crate) k: [F; 2],
 }
 
-/// What a coset needs of a PLONK proof. Polynomials are vectors of coefficients on the first lane.
+/// Values of A, B and C on a coset.
+pub(crate) type ColumnRows<B> = [<B as Backend>::Buf<Mont>; 3];
+
+/// What the polynomial of the public values is on a coset: so many times L1, or these values.
+type PublicRows<C, B> = (<C as Curve>::Fr, Option<<B as Backend>::Buf<Mont>>);
+
+/// What the quotient needs of a PLONK proof. Polynomials are vectors of coefficients on the first lane.
 pub(crate) struct Columns<'a, C: Curve, B: PlonkBackend<C>> {
     /// A, B and C, with their blinding.
     pub(crate) columns: [&'a B::Buf<Mont>; 3],
     /// Z, with its blinding.
     pub(crate) z: &'a B::Buf<Mont>,
-    pub(crate) publics: &'a Publics<C, B>,
+    /// Their values on each coset.
+    pub(crate) rows: Vec<(ColumnRows<B>, B::Buf<Mont>)>,
+    pub(crate) publics: Publics<C, B>,
     pub(crate) permuted: Permuted<C::Fr>,
 }
 
@@ -99,8 +143,8 @@ pub(crate) struct Columns<'a, C: Curve, B: PlonkBackend<C>> {
 pub(crate) enum Publics<C: Curve, B: PlonkBackend<C>> {
     /// So many times L1: one public value at most.
     First(C::Fr),
-    /// Its coefficients, on the first lane.
-    Coefficients(B::Buf<Mont>),
+    /// As many coefficients as there are rows.
+    Many(Polynomial<C, B>),
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
@@ -109,61 +153,63 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         self.shift.pow([self.values[0].len() as u64])
     }
 
+    /// All its vectors.
+    #[cfg(test)]
+    pub(crate) fn vectors(&self) -> impl Iterator<Item = &B::Buf<Mont>> {
+        self.values.iter().chain([&self.powers])
+    }
+
     /// Values of a polynomial on this coset.
-    fn values(&self, work: &Work<'_, C, B>, polynomial: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
-        let (n, len, request) = (self.values[0].len(), polynomial.len(), work.request);
-        let mut values = request.copied(work.backend, polynomial, 0..n, self.lane)?;
-        let above = match len > n {
-            true => Some(request.copied(work.backend, polynomial, n..len, self.lane)?),
-            false => None,
-        };
-        request.enqueue(self.lane, "coset NTT", || {
-            if let Some(above) = above {
-                VecOps::<C>::add_scaled(work.backend, &mut values, 0, 1, &above, C::mont(self.xn()))?;
-            }
-            Ntt::<C>::ntt(work.backend, &mut values, to_rows(Coset::Shift(C::mont(self.shift))))?;
-            Ok(values)
-        })
+    fn values(&self, work: &Work<'_, C, B>, polynomial: &mut Polynomial<C, B>) -> Result<B::Buf<Mont>> {
+        let transformed =
+            |left: &B::Buf<Mont>| NttProducts::<C>::ntt_of_product(work.backend, left, &self.powers, TO_ROWS);
+        if self.lane == FIRST {
+            return work.request.enqueue(FIRST, "coset NTT", || transformed(polynomial.left(work, self.xn())?));
+        }
+        let left = polynomial.left(work, self.xn())?;
+        let left = work.request.copied(work.backend, left, 0..left.len(), self.lane)?;
+        work.request.enqueue(self.lane, "coset NTT", || transformed(&left))
     }
 
     /// Values of A, B and C.
-    fn columns(&self, work: &Work<'_, C, B>, [a, b, c]: [&B::Buf<Mont>; 3]) -> Result<[B::Buf<Mont>; 3]> {
+    fn columns(&self, work: &Work<'_, C, B>, columns: &mut [Polynomial<C, B>; 3]) -> Result<ColumnRows<B>> {
+        let [a, b, c] = columns;
         Ok([self.values(work, a)?, self.values(work, b)?, self.values(work, c)?])
     }
 
-    /// Values of Z, and of Z at w X.
-    fn product(&self, work: &Work<'_, C, B>, z: &B::Buf<Mont>) -> Result<[B::Buf<Mont>; 2]> {
-        let own = self.values(work, z)?;
-        let next = work.request.enqueue(self.lane, "next rows", || {
+    /// Values at w X, from those at X.
+    fn next(&self, work: &Work<'_, C, B>, own: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        work.request.enqueue(self.lane, "next rows", || {
             let mut next = work.backend.alloc(self.lane, own.len())?;
-            work.backend.gather(&self.next, &own, &mut next)?;
+            work.backend.gather(&self.next, own, &mut next)?;
             Ok(next)
-        })?;
-        Ok([own, next])
+        })
     }
 
     /// Qm a b + Ql a + Qr b + Qo c + Qc + PI
     fn gates(
         &self,
         work: &Work<'_, C, B>,
-        columns: &[B::Buf<Mont>; 3],
-        publics: &Publics<C, B>,
+        columns: &ColumnRows<B>,
+        publics: &mut Publics<C, B>,
     ) -> Result<B::Buf<Mont>> {
         let [qm, ql, qr, qo, qc, _, _, _, l1, _] = &self.values[..] else { return Err(incomplete().into()) };
-        let coefficients = match publics {
-            Publics::First(_) => None,
-            Publics::Coefficients(publics) => Some(self.values(work, publics)?),
-        };
+        let (public, publics) = self.publics(work, publics)?;
         work.request.enqueue(self.lane, "quotient", || {
             let mut sum = PlonkRows::<C>::gate_rows(work.backend, columns.each_ref(), [qm, ql, qr, qo, qc])?;
-            match (publics, &coefficients) {
-                (Publics::First(factor), _) => {
-                    VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, l1, C::mont(*factor))?;
-                }
-                (_, Some(publics)) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
-                (_, None) => return Err(incomplete()),
+            match &publics {
+                None => VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, l1, C::mont(public))?,
+                Some(publics) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
             }
             Ok(sum)
+        })
+    }
+
+    /// The polynomial of the public values here.
+    fn publics(&self, work: &Work<'_, C, B>, publics: &mut Publics<C, B>) -> Result<PublicRows<C, B>> {
+        Ok(match publics {
+            Publics::First(factor) => (*factor, None),
+            Publics::Many(publics) => (C::Fr::ZERO, Some(self.values(work, publics)?)),
         })
     }
 
@@ -182,18 +228,19 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     fn permutation(
         &self,
         work: &Work<'_, C, B>,
-        columns: &[B::Buf<Mont>; 3],
-        [z, zw]: &[B::Buf<Mont>; 2],
+        columns: &ColumnRows<B>,
+        z: &B::Buf<Mont>,
         at: &Permuted<C::Fr>,
     ) -> Result<B::Buf<Mont>> {
         let [_, _, _, _, _, s1, s2, s3, _, x] = &self.values[..] else { return Err(incomplete().into()) };
         let (backend, columns) = (work.backend, columns.each_ref());
+        let zw = self.next(work, z)?;
         let [k1, k2] = at.k;
         let (beta, gamma) = (C::mont(at.beta), C::mont(at.gamma));
         let factors = [at.beta, at.beta * k1, at.beta * k2].map(C::mont);
         work.request.enqueue(self.lane, "quotient", || {
             let mut next = PlonkRows::<C>::permuted_rows(backend, columns, [s1, s2, s3], [beta; 3], gamma)?;
-            VecOps::<C>::mul(backend, &mut next, zw)?;
+            VecOps::<C>::mul(backend, &mut next, &zw)?;
             let mut sum = PlonkRows::<C>::permuted_rows(backend, columns, [x; 3], factors, gamma)?;
             VecOps::<C>::mul_sub(backend, &mut sum, z, &next)?;
             Ok(sum)
@@ -213,26 +260,28 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         }
     }
 
-    /// What PLONK's quotient times Z_H is on the coset.
-    fn quotient(&self, work: &Work<'_, C, B>, of: &Columns<'_, C, B>, alpha: C::Fr) -> Result<B::Buf<Mont>> {
+    /// What PLONK's quotient times Z_H is on the coset, of the values of A, B, C and Z there.
+    fn quotient(
+        &self,
+        work: &Work<'_, C, B>,
+        ([a, b, c], z): &(ColumnRows<B>, B::Buf<Mont>),
+        publics: &mut Publics<C, B>,
+        at: &Permuted<C::Fr>,
+        alpha: C::Fr,
+    ) -> Result<B::Buf<Mont>> {
         let [qm, ql, qr, qo, qc, s1, s2, s3, first, x] = &self.values[..] else { return Err(incomplete().into()) };
-        let [a, b, c] = self.columns(work, of.columns)?;
-        let [z, zw] = self.product(work, of.z)?;
-        let (public, publics) = match of.publics {
-            Publics::First(factor) => (*factor, None),
-            Publics::Coefficients(publics) => (C::Fr::ZERO, Some(self.values(work, publics)?)),
-        };
+        let (public, publics) = self.publics(work, publics)?;
+        let zw = self.next(work, z)?;
         let rows = QuotientRows {
-            columns: [&a, &b, &c],
-            product: [&z, &zw],
+            columns: [a, b, c],
+            product: [z, &zw],
             selectors: [qm, ql, qr, qo, qc],
             permutation: [s1, s2, s3],
             x,
             first,
         };
-        let Permuted { beta, gamma, k } = of.permuted;
-        let [alpha, beta, gamma, public] = [alpha, beta, gamma, public].map(C::mont);
-        let at = QuotientAt { alpha, beta, gamma, k: k.map(C::mont), public };
+        let [alpha, beta, gamma, public] = [alpha, at.beta, at.gamma, public].map(C::mont);
+        let at = QuotientAt { alpha, beta, gamma, k: at.k.map(C::mont), public };
         work.request.enqueue(self.lane, "quotient", || {
             let mut sum = PlonkRows::<C>::quotient_rows(work.backend, &rows, &at)?;
             if let Some(publics) = &publics {
@@ -243,10 +292,9 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     }
 }
 
-/// From coefficients to the rows of a coset.
-fn to_rows(coset: Coset<Mont>) -> NttOp<Mont> {
-    NttOp { output: Order::BitReversed, ..op(Direction::Forward, coset) }
-}
+/// From coefficients, times the powers of a coset's shift, to its rows.
+const TO_ROWS: NttOp<Mont> =
+    NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::BitReversed };
 
 /// In bit-reversed order, as many elements as a power of two says.
 fn reversed<T: Copy>(of: &[T]) -> Vec<T> {
@@ -260,26 +308,46 @@ pub(crate) fn incomplete() -> tandem_ops::Error {
 
 /// PLONK's quotient.
 pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
-    /// Its first 3n coefficients, in parts of n.
+    /// Its first 3n coefficients, in parts of n with zeros behind them.
     pub(crate) parts: Vec<B::Buf<Mont>>,
     /// The coefficients that follow.
     pub(crate) above: [C::Fr; ABOVE],
 }
 
-/// PLONK's quotient of these columns.
+/// Values of A, B and C on these cosets. No challenge is needed for them, so that the lanes have work while commitments to A, B and C are
+/// waited for.
+pub(crate) fn column_rows<C: Curve, B: PlonkBackend<C>>(
+    work: &Work<'_, C, B>,
+    cosets: Range<usize>,
+    columns: &mut [Polynomial<C, B>; 3],
+) -> Result<Vec<ColumnRows<B>>> {
+    work.key.cosets[cosets].iter().map(|coset| coset.columns(work, columns)).collect()
+}
+
+/// Values of Z on all cosets, of which the same holds.
+pub(crate) fn product_rows<C: Curve, B: PlonkBackend<C>>(
+    work: &Work<'_, C, B>,
+    mut z: Polynomial<C, B>,
+) -> Result<Vec<B::Buf<Mont>>> {
+    work.key.cosets.iter().map(|coset| coset.values(work, &mut z)).collect()
+}
+
+/// PLONK's quotient of these columns, its parts with so many zeros behind them.
 pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    of: &Columns<'_, C, B>,
+    of: Columns<'_, C, B>,
     alpha: C::Fr,
+    more: [usize; COSETS],
 ) -> Result<Quotient<C, B>> {
-    let last = last(work, of)?;
+    let last = last(work, &of)?;
+    let Columns { rows, mut publics, permuted, .. } = of;
     let mut remainders = Vec::with_capacity(COSETS);
-    for coset in &work.key.cosets {
-        let sum = coset.quotient(work, of, alpha)?;
+    for (coset, rows) in work.key.cosets.iter().zip(rows) {
+        let sum = coset.quotient(work, &rows, &mut publics, &permuted, alpha)?;
         remainders.push(coset.remainder(work, sum)?);
     }
-    let above = above::<C, B>(of, work.key, last()?, alpha);
-    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above)?, above })
+    let above = above::<C, B>(&permuted, work.key, last()?, alpha);
+    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above, more)?, above })
 }
 
 /// The last coefficients of a polynomial, the last one first.
@@ -309,7 +377,7 @@ fn last<'a, C: Curve, B: PlonkBackend<C>>(
 /// The last coefficients of PLONK's quotient T, X^3n to X^(3n + 5): those of T Z_H from X^4n on, which the permutation alone reaches. The last
 /// coefficients of a product follow from its factors' last ones.
 fn above<C: Curve, B: PlonkBackend<C>>(
-    of: &Columns<'_, C, B>,
+    permuted: &Permuted<C::Fr>,
     key: &crate::key::Core<C, B>,
     [a, b, c, z]: [Last<C::Fr>; 4],
     alpha: C::Fr,
@@ -319,13 +387,13 @@ fn above<C: Curve, B: PlonkBackend<C>>(
     };
     // Columns have n + 2 coefficients and Z has n + 3: neither beta X nor gamma is among the last ones of n >= 8.
     let row = [a, b, c].into_iter().fold(z, times);
-    let n = of.z.len() - 3;
+    let n = key.shape.domain;
     let w = key.root();
     // w^n is 1.
     let next: Last<C::Fr> = std::array::from_fn(|i| z[i] * w.pow([(n + 2 - i) as u64]));
     let with_sigma = |mut column: Last<C::Fr>, sigma: &[C::Fr]| {
         // S has n coefficients: two fewer.
-        column[2..].iter_mut().zip(sigma.iter().rev()).for_each(|(c, s)| *c += of.permuted.beta * s);
+        column[2..].iter_mut().zip(sigma.iter().rev()).for_each(|(c, s)| *c += permuted.beta * s);
         column
     };
     let moved = [a, b, c].into_iter().zip(&key.last).map(|(c, s)| with_sigma(c, s)).fold(next, times);
@@ -335,48 +403,48 @@ fn above<C: Curve, B: PlonkBackend<C>>(
 /// The 2n coefficients of what the gates say over Z_H, in parts of n: FFLONK's T0. Its columns have n coefficients.
 pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    columns: [&B::Buf<Mont>; 3],
-    publics: &Publics<C, B>,
+    columns: &[ColumnRows<B>],
+    mut publics: Publics<C, B>,
 ) -> Result<Vec<B::Buf<Mont>>> {
     let cosets = &work.key.cosets[..2];
     let mut remainders = Vec::with_capacity(cosets.len());
-    for coset in cosets {
-        let columns = coset.columns(work, columns)?;
-        let sum = coset.gates(work, &columns, publics)?;
+    for (coset, columns) in cosets.iter().zip(columns) {
+        let sum = coset.gates(work, columns, &mut publics)?;
         remainders.push(coset.remainder(work, sum)?);
     }
-    assembled(work, cosets, remainders, &[])
+    assembled(work, cosets, remainders, &[], [0; COSETS])
 }
 
 /// The coefficients in parts of n, two of (Z - 1) L1 over Z_H and three of what the permutation says over Z_H: FFLONK's T1 and T2.
 pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    columns: [&B::Buf<Mont>; 3],
-    z: &B::Buf<Mont>,
+    columns: Vec<ColumnRows<B>>,
+    mut z: Polynomial<C, B>,
     permuted: &Permuted<C::Fr>,
 ) -> Result<[Vec<B::Buf<Mont>>; 2]> {
     let cosets = &work.key.cosets;
     let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
-    for (number, coset) in cosets.iter().enumerate() {
-        let columns = coset.columns(work, columns)?;
-        let product = coset.product(work, z)?;
+    for (number, (coset, columns)) in cosets.iter().zip(columns).enumerate() {
+        let product = coset.values(work, &mut z)?;
         if number < 2 {
-            let row = coset.first_row(work, &product[0])?;
+            let row = coset.first_row(work, &product)?;
             first.push(coset.remainder(work, row)?);
         }
         let sum = coset.permutation(work, &columns, &product, permuted)?;
         second.push(coset.remainder(work, sum)?);
     }
-    Ok([assembled(work, &cosets[..2], first, &[])?, assembled(work, cosets, second, &[])?])
+    let parts = |cosets, of| assembled(work, cosets, of, &[], [0; COSETS]);
+    Ok([parts(&cosets[..2], first)?, parts(cosets, second)?])
 }
 
 /// The coefficients of a polynomial in parts of n, one for each coset, from those that it has `above` these and from what is left there of
-/// its product with Z_H.
+/// its product with Z_H. Each part has so many zeros behind it.
 fn assembled<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: &[CosetKey<C, B>],
     mut remainders: Vec<B::Buf<Mont>>,
     above: &[C::Fr],
+    more: [usize; COSETS],
 ) -> Result<Vec<B::Buf<Mont>>> {
     let n = work.key.shape.domain;
     // Z_H is a constant there, and no zero: g^n is no power of i, as g is no power of w.
@@ -391,12 +459,12 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
             work.add_few(remainder, 0, &above)?;
         }
         let mut parts = Vec::with_capacity(cosets.len());
-        for k in 0..cosets.len() {
+        for (k, more) in more.into_iter().enumerate().take(cosets.len()) {
             let of = |((remainder, of), c): ((_, &Vec<C::Fr>), &C::Fr)| {
                 (remainder, of[k] * zh(*c).inverse().unwrap_or(C::Fr::ONE))
             };
             let terms: Vec<_> = remainders.iter().zip(&factors).zip(&constants).map(of).collect();
-            parts.push(work.combined(n, &terms)?);
+            parts.push(work.combined(n + more, &terms)?);
         }
         Ok(parts)
     })

@@ -1,14 +1,18 @@
 //! Keys: as a file holds them, and resident on a backend.
 
-use crate::additions::Additions;
+use crate::additions::{Additions, Sorted};
 use crate::check::check_single_points;
-use crate::coset::{cosets, CosetKey, ABOVE, COSETS, COSET_VALUES};
+use crate::coset::{cosets, CosetKey, ABOVE};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
-use crate::plan::Plan;
+use crate::plan::{LaneBytes, Plan, Sizes};
 use crate::polynomial::powers as powers_of;
 use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
-use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned};
+use tandem_ops::Error as Fault;
+use tandem_ops::{
+    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned,
+};
+use tandem_proof::budget;
 
 /// What a verifier needs.
 #[derive(Debug, Clone)]
@@ -124,7 +128,7 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) shape: Shape,
     /// What takes the domain to the cosets of the second and the third column.
     pub(crate) k: [C::Fr; 2],
-    pub(crate) additions: Additions,
+    pub(crate) additions: Additions<B>,
     /// The signal in each row's columns; behind the gates signal 0, which is zero.
     pub(crate) maps: [B::Map; 3],
     /// The rows' roots of unity, on the first lane.
@@ -151,28 +155,39 @@ pub(crate) fn uses(proofs: u64, sums: u64) -> u64 {
     }
 }
 
+/// What a key is loaded for: how lanes share proofs, sums over the powers of tau, and most vectors that a proof holds at once.
+pub(crate) struct Worth {
+    pub(crate) layout: Layout,
+    pub(crate) sums: u64,
+    pub(crate) vectors: usize,
+}
+
 /// The lane that has the polynomials.
 pub(crate) const FIRST: Lane = Lane(0);
 
-/// Polynomials that a key has the coefficients of on the device, columns of the permutation, and the rows' roots of unity.
-const POLYNOMIALS: usize = 8;
-const COLUMNS: usize = 3;
-const ROWS: usize = 1;
+/// Most vectors, of as many elements as rows, that a PLONK proof holds at once on one lane.
+pub(crate) const PLONK_VECTORS: usize = 20;
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
 /// polynomials, the permutation's values and the roots of unity on the domain, the values of all on cosets, maps of the columns and for each coset one of the
-/// rows, and powers of tau.
+/// rows, additions, of which there are no more than rows, and powers of tau.
 pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
-    bytes_with_powers::<C>(domain, powers(domain))
+    let LaneBytes { key, powers, .. } = on_one_lane::<C>(plonk_sizes(domain));
+    key.saturating_add(powers)
 }
 
-/// As [`device_bytes`], for so many powers of tau.
-pub(crate) fn bytes_with_powers<C: Curve>(domain: usize, powers: usize) -> u64 {
-    let vectors = POLYNOMIALS + COLUMNS + ROWS + COSETS * COSET_VALUES;
-    let vectors = vectors * size_of::<Mont>() + (COLUMNS + COSETS) * size_of::<u32>();
-    (domain as u64)
-        .saturating_mul(vectors as u64)
-        .saturating_add((powers as u64).saturating_mul(size_of::<P1<C>>() as u64))
+/// Bytes of device memory that have to be free for a proof beside such a key on one lane: for vectors, the digits of a sum, and what is kept back.
+pub fn working_bytes<C: Curve>(domain: usize) -> u64 {
+    on_one_lane::<C>(plonk_sizes(domain)).beside()
+}
+
+fn plonk_sizes(domain: usize) -> Sizes {
+    Sizes { domain, powers: powers(domain), vectors: PLONK_VECTORS }
+}
+
+/// What a key of these sizes and a proof take of a lane that does all.
+pub(crate) fn on_one_lane<C: Curve>(sizes: Sizes) -> LaneBytes {
+    Plan::new(1, 1, Layout::Auto).memory::<C>(sizes)[0]
 }
 
 pub(crate) const NATURAL: (Order, Order) = (Order::Natural, Order::Natural);
@@ -201,9 +216,9 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
         check_single_points(&view.verifying)?;
         let polynomials: Vec<_> = view.selectors.iter().chain(&view.permutation).copied().collect();
         // Each proof takes nine sums.
-        let sums = (layout, uses(proofs, 9));
+        let worth = Worth { layout, sums: uses(proofs, 9), vectors: PLONK_VECTORS };
         let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
-        let core = Core::load(backend, sizes, signals, &polynomials, view.powers, sums)?;
+        let core = Core::load(backend, sizes, signals, &polynomials, view.powers, worth)?;
         Ok(Self { core, verifying: view.verifying.clone() })
     }
 
@@ -222,17 +237,38 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
     /// Loads Qm, Ql, Qr, Qo, Qc, S1, S2 and S3, and powers of tau for so many sums.
     ///
     /// # Errors
-    /// [`Error::Backend`].
+    /// [`Error::Backend`]; where memory is short, with what the key needs of the lane in all, a proof counted in.
     pub(crate) fn load(
+        backend: &B,
+        sizes: (Shape, [C::Fr; 2]),
+        signals: (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
+        polynomials: &[Unaligned<'_, Mont>],
+        powers: Stored<'_, P1<C>>,
+        Worth { layout, sums, vectors }: Worth,
+    ) -> Result<Self> {
+        let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
+        let plan = Plan::new(backend.lanes(), for_sum, layout);
+        let memory = plan.memory::<C>(Sizes { domain: sizes.0.domain, powers: powers.len(), vectors });
+        let Info { lane_names, free_bytes, .. } = backend.info();
+        Self::load_as(backend, sizes, signals, polynomials, powers, (plan, &memory, sums)).map_err(|error| {
+            let failed =
+                |name: &String| matches!(&error, Error::Backend(Fault::OutOfMemory { device, .. }) if device == name);
+            let lane = lane_names.iter().position(failed).unwrap_or(0);
+            match (memory.get(lane), free_bytes.get(lane)) {
+                (Some(of_lane), Some(&free)) => budget::whole_need(error, of_lane.need(), free),
+                _ => error,
+            }
+        })
+    }
+
+    fn load_as(
         backend: &B,
         (shape, k): (Shape, [C::Fr; 2]),
         (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
         powers: Stored<'_, P1<C>>,
-        (layout, sums): (Layout, u64),
+        (plan, memory, sums): (Plan, &[LaneBytes], u64),
     ) -> Result<Self> {
-        let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let plan = Plan::new(backend.lanes(), for_sum, layout);
         let last = |number: usize| -> Vec<C::Fr> {
             polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
         };
@@ -251,17 +287,24 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         let root = C::root_of_unity(shape.domain.ilog2()).unwrap_or(C::Fr::ONE);
         let rows: Vec<Mont> = powers_of(root, shape.domain).into_iter().map(C::mont).collect();
         let rows = backend.upload(FIRST, &rows)?;
-        let additions = Additions::new::<C>(additions, shape.variables)?;
+        let additions = Sorted::new(additions, shape.variables)?;
         let map = |number: usize| -> Result<B::Map> {
             let mut map = memory::filled("load key", shape.domain, 0)?;
             map.iter_mut().zip(maps[number].iter()).for_each(|(to, signal)| *to = additions.number(signal));
             Ok(backend.load_map(FIRST, &map, shape.signals())?)
         };
         let maps = [map(0)?, map(1)?, map(2)?];
+        let additions = Additions::load::<C>(backend, additions, shape.domain)?;
         let cosets = cosets(backend, shape.domain, &polynomials, plan.cosets)?;
-        // What is left of the memory may go to tables of multiples.
+        // What is left of the memory, and a proof does not need, may go to tables of multiples. Powers that may wait need none.
         backend.synchronize()?;
-        let split = SplitMsm::load(backend, plan.sums, powers, sums)?;
+        let free = backend.info().free_bytes;
+        let room = |(lane, of_lane): (usize, &LaneBytes)| match powers.may_wait() {
+            true => u64::MAX,
+            false => of_lane.for_powers(free.get(lane).copied().unwrap_or(0)),
+        };
+        let rooms: Vec<u64> = memory.iter().take(plan.sums).enumerate().map(room).collect();
+        let split = SplitMsm::load_within(backend, &rooms, powers, sums)?;
         backend.synchronize()?;
         Ok(Self { plan, shape, k, additions, maps, rows, sigma, last, sums: split, polynomials, cosets })
     }
@@ -275,21 +318,80 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::support::{owned, Random};
+    use crate::additions::{Level, LANE_BYTES};
+    use crate::plan::ON_COSET;
+    use crate::support::{blinding, fflonk, owned, Random};
     use tandem_ops::cpu::Cpu;
-    use tandem_ops::{Bls12_381, Bn254};
+    use tandem_ops::{Backend, Bls12_381, Bn254};
 
     fn a_key_takes_what_is_said_of<C: Curve>() {
         for (constraints, lanes) in [(1, 1), (9, 3), (40, 5)] {
             let key = owned(&Random::<C>::new(constraints, 1, 30));
             let view = key.view().unwrap();
             let loaded = ProvingKey::load(&Cpu::new(lanes), &view, Layout::Auto, 1).unwrap();
-            let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values);
+            let vectors = loaded.core.cosets.iter().flat_map(CosetKey::vectors);
             let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma).chain([&loaded.core.rows]);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
-            let maps = (COLUMNS + COSETS) * 4 * view.shape.domain;
-            let bytes = (vectors + maps + view.powers.bytes()) as u64;
+            let maps = 6 * 4 * view.shape.domain;
+            let additions = match &loaded.core.additions {
+                Additions::OnLane(levels) => levels.iter().map(Level::bytes).sum(),
+                Additions::OnHost(_) => 0,
+            };
+            assert_eq!(additions, view.shape.additions * LANE_BYTES);
+            let additions = view.shape.domain * LANE_BYTES;
+            let bytes = (vectors + maps + additions + view.powers.bytes()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
+        }
+    }
+
+    /// Most vectors, of as many elements as rows, that a proof holds beside what its key does: on the first lane, and on the others in all.
+    fn held(cpu: &Cpu, domain: usize, proof: impl FnOnce()) -> (u64, u64) {
+        let most = || -> Vec<u64> { (0..cpu.lanes()).map(|lane| cpu.take_most_bytes(Lane(lane))).collect() };
+        let _ = most();
+        let of_key = most();
+        proof();
+        let vector = (domain * size_of::<Mont>()) as u64;
+        let of_proof: Vec<u64> = most().iter().zip(&of_key).map(|(most, key)| (most - key) / vector).collect();
+        (of_proof[0], of_proof[1..].iter().sum())
+    }
+
+    fn held_by_plonk(lanes: usize, publics: usize) -> (u64, u64) {
+        let circuit = Random::<Bn254>::new(700, publics, 40);
+        let key = owned(&circuit);
+        let (view, cpu) = (key.view().unwrap(), Cpu::new(lanes));
+        let loaded = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
+        let verifier = crate::PreparedKey::new(&view.verifying).unwrap();
+        let (witness, request) = (circuit.witness(), crate::Request::silent());
+        held(&cpu, view.shape.domain, || {
+            let made = crate::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &request).unwrap();
+            assert_eq!(made.verdict, Ok(()));
+        })
+    }
+
+    fn held_by_fflonk(lanes: usize, publics: usize) -> (u64, u64) {
+        let circuit = Random::<Bn254>::new(100, publics, 41);
+        let (key, verifying) = fflonk::made(&circuit);
+        let (view, cpu) = (fflonk::view(&key, &verifying), Cpu::new(lanes));
+        let loaded = crate::fflonk::ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
+        let verifier = crate::fflonk::PreparedKey::new(&view.verifying).unwrap();
+        let (witness, request) = (circuit.witness(), crate::Request::silent());
+        held(&cpu, view.shape.domain, || {
+            let made =
+                crate::fflonk::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &request).unwrap();
+            assert_eq!(made.verdict, Ok(()));
+        })
+    }
+
+    /// However many signals are public: their polynomial and its values on a coset are counted in.
+    #[test]
+    fn a_proof_holds_as_many_vectors_as_is_said() {
+        type Held = fn(usize, usize) -> (u64, u64);
+        for (held, said) in [(held_by_plonk as Held, PLONK_VECTORS), (held_by_fflonk, crate::fflonk::VECTORS)] {
+            let of_lane = [1, 200].map(|publics| held(1, publics).0);
+            assert_eq!(of_lane.into_iter().max(), Some(said as u64), "{of_lane:?}");
+            // Two of three cosets lie on other lanes.
+            let (first, others) = held(3, 200);
+            assert!(first <= said as u64 && others <= 2 * ON_COSET as u64, "{first} {others}");
         }
     }
 

@@ -25,12 +25,12 @@ mod work;
 
 pub use blinding::Blinding;
 pub use gates::{Addition, Gates, Shape};
-pub use key::{device_bytes, KeyView, ProvingKey, VerifyingKey};
+pub use key::{device_bytes, working_bytes, KeyView, ProvingKey, VerifyingKey};
 pub use prove::{prove_verified, Made, Proof};
 pub use tandem_proof::{Error, HostSpan, Layout, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 
-use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, Ntt, PlonkRows, Scan, VecOps};
+use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, NttProducts, PlonkRows, Scan, VecOps};
 
 /// A point of G1 on the wire.
 pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
@@ -39,19 +39,18 @@ pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
 
 /// Everything that a PLONK proof over `C` asks of a backend.
 pub trait PlonkBackend<C: Curve>:
-    Backend + Gather + Ntt<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+    Backend + Gather + NttProducts<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
 {
 }
 
 impl<C: Curve, B> PlonkBackend<C> for B where
-    B: Backend + Gather + Ntt<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+    B: Backend + Gather + NttProducts<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
 {
 }
 
 #[cfg(test)]
 extern crate self as tandem_plonk;
 #[cfg(test)]
-#[expect(dead_code, reason = "what the tests of the folder alone need")]
 #[path = "../tests/support/mod.rs"]
 mod support;
 

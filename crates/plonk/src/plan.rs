@@ -4,10 +4,11 @@
 //! one before it, and what they take is little beside sums and cosets. A sum can be cut between any two points. A coset needs the columns
 //! and Z, five vectors of n elements that come from the first lane, and gives one back.
 
-use crate::coset::COSETS;
+use crate::additions::LANE_BYTES;
+use crate::coset::{COSETS, COSET_VECTORS};
 use std::fmt;
-use tandem_ops::Lane;
-use tandem_proof::Layout;
+use tandem_ops::{Curve, Group, Lane, Mont};
+use tandem_proof::{budget, Layout};
 
 /// Who does what in a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,96 @@ impl Plan {
     }
 }
 
+/// Polynomials that a key has the coefficients of on the first lane, columns of the permutation, and the rows' roots of unity.
+const POLYNOMIALS: usize = 8;
+const COLUMNS: usize = 3;
+const ROWS: usize = 1;
+
+/// What transforms and scans of a GPU work with and keep, in vectors of as many elements as rows: factors between the passes of two kinds of
+/// transforms, a copy, and upper levels of scans.
+const OF_PRIMITIVES: usize = 4;
+
+/// Bytes for each scalar of a sum: its copy, and 26 windows of a key and an index, twice.
+const SUMMED: u64 = 32 + 26 * 8 * 2;
+
+/// The sizes that decide what a key and its proofs take of memory. How many signals are public is none of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Rows of the domain.
+    pub domain: usize,
+    /// Powers of tau.
+    pub powers: usize,
+    /// Most vectors, of as many elements as rows, that a proof holds at once on the first lane.
+    pub vectors: usize,
+}
+
+/// What a lane's memory is for, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneBytes {
+    /// The key without its powers of tau.
+    pub key: u64,
+    /// A proof, beside the key.
+    pub proof: u64,
+    /// The lane's powers of tau, without multiples.
+    pub powers: u64,
+}
+
+impl LaneBytes {
+    /// All of it, and what is kept back: with less memory a key is refused.
+    pub fn need(&self) -> u64 {
+        let least = self.proof.saturating_add(self.powers);
+        // The least memory beside the key that leaves enough for its powers: no more than an eighth is kept back.
+        let (mut low, mut high) = (least, least.saturating_mul(2));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.for_powers(middle) >= self.powers {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        self.key.saturating_add(low)
+    }
+
+    /// What of it is neither the key nor its powers.
+    pub(crate) fn beside(&self) -> u64 {
+        self.need().saturating_sub(self.key).saturating_sub(self.powers)
+    }
+
+    /// What powers of tau and their multiples may take of the `free` bytes of a lane that has the rest of the key.
+    pub fn for_powers(&self, free: u64) -> u64 {
+        budget::for_points(free, self.proof)
+    }
+}
+
+impl Plan {
+    /// What a key of these sizes over `C` takes of the memory of each lane, the first one first.
+    pub fn memory<C: Curve>(&self, sizes: Sizes) -> Vec<LaneBytes> {
+        let Sizes { domain, powers, vectors } = sizes;
+        let of_rows = |bytes: usize| (domain as u64).saturating_mul(bytes as u64);
+        let of_vectors = |count: usize| of_rows(count * size_of::<Mont>());
+        let lanes = self.cosets.iter().map(|lane| lane.0 + 1).chain([self.sums]).max().unwrap_or(1);
+        let of_lane = |lane: usize| {
+            let cosets = self.cosets.iter().filter(|of| of.0 == lane).count();
+            let on_cosets = of_rows(cosets * (COSET_VECTORS * size_of::<Mont>() + size_of::<u32>()));
+            let share = if lane < self.sums { (powers as u64).div_ceil(self.sums.max(1) as u64) } else { 0 };
+            let (key, held) = match lane {
+                0 => {
+                    let vectors_of_key = (POLYNOMIALS + COLUMNS + ROWS) * size_of::<Mont>();
+                    let own = of_rows(vectors_of_key + COLUMNS * size_of::<u32>() + LANE_BYTES);
+                    (on_cosets.saturating_add(own), vectors)
+                }
+                _ => (on_cosets, cosets * ON_COSET),
+            };
+            let proof = of_vectors(held + OF_PRIMITIVES).saturating_add(share.saturating_mul(SUMMED));
+            LaneBytes { key, proof, powers: share.saturating_mul(size_of::<<C::G1 as Group>::Point>() as u64) }
+        };
+        (0..lanes).map(of_lane).collect()
+    }
+}
+
+/// Most vectors that another lane than the first holds at once of a coset: A, B, C, Z, Z at w X, public values, a sum and one on its way.
+pub(crate) const ON_COSET: usize = 8;
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c] = self.cosets.map(|lane| lane.0);
@@ -45,6 +136,8 @@ impl fmt::Display for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::PLONK_VECTORS;
+    use tandem_ops::Bn254;
 
     /// The plan where a sum wants `for_sum` lanes.
     fn plan(lanes: usize, for_sum: usize, layout: Layout) -> (usize, [usize; COSETS]) {
@@ -68,6 +161,61 @@ mod tests {
         assert_eq!(plan(8, 8, Layout::Roles), (8, [0, 0, 0]));
         assert_eq!(plan(8, 1, Layout::Roles), (1, [0, 0, 0]));
         assert_eq!(plan(4, 1, Layout::Split), (4, [0, 1, 2]));
+    }
+
+    fn memory(log_rows: u32, plan: &Plan) -> Vec<LaneBytes> {
+        let domain = 1 << log_rows;
+        plan.memory::<Bn254>(Sizes { domain, powers: domain + 6, vectors: PLONK_VECTORS })
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    /// On one GPU with 70 GiB free: what the powers may take in the end, all else counted in, is no more than that, and enough for tables of
+    /// several multiples. With less than a key needs there is no room for its powers.
+    #[test]
+    fn a_key_of_2_to_the_24_proves_within_70_gib() {
+        let [lane] = memory(24, &Plan::new(1, 1, Layout::Auto))[..] else { panic!() };
+        assert!(lane.need() < 50 * GIB, "{} GiB", lane.need() / GIB);
+        let room = lane.for_powers(70 * GIB - lane.key);
+        assert!(lane.key + lane.proof + room < 70 * GIB && room >= 12 * lane.powers, "{} GiB", room / GIB);
+        assert!(lane.for_powers(lane.proof + lane.powers - 1) < lane.powers);
+    }
+
+    /// What is said to be needed is what is enough.
+    #[test]
+    fn with_less_than_the_need_there_is_no_room() {
+        for log_rows in [3, 10, 16, 18, 20, 22, 24, 28] {
+            for lane in memory(log_rows, &Plan::new(2, 2, Layout::Split)) {
+                let beside = lane.need() - lane.key;
+                assert!(lane.for_powers(beside) >= lane.powers && lane.for_powers(beside - 1) < lane.powers);
+            }
+        }
+    }
+
+    /// The key's parts on all lanes are the key, and lanes share the digits.
+    #[test]
+    fn lanes_share_what_they_can() {
+        for log_rows in [3, 10, 20] {
+            for lanes in 1..=8 {
+                let plan = Plan::new(lanes, lanes, Layout::Split);
+                let of_lanes = memory(log_rows, &plan);
+                assert_eq!(of_lanes.len(), lanes);
+                let sum = |of: fn(&LaneBytes) -> u64| of_lanes.iter().map(of).sum::<u64>();
+                let points = 64 * ((1 << log_rows) + 6);
+                assert_eq!(sum(|lane| lane.key), crate::device_bytes::<Bn254>(1 << log_rows) - points);
+                assert!((points..points + 64 * 8).contains(&sum(|lane| lane.powers)));
+                assert!(of_lanes[1..].iter().all(|lane| lane.proof < of_lanes[0].proof));
+            }
+        }
+        // Cosets on one lane, sums on two.
+        let plan = Plan::new(2, 2, Layout::Roles);
+        assert_eq!((memory(10, &plan)[1].key, memory(10, &plan)[1].powers), (0, 64 * 515));
+    }
+
+    #[test]
+    fn no_size_overflows() {
+        let sizes = Sizes { domain: usize::MAX / 2, powers: usize::MAX, vectors: 99 };
+        assert_eq!(Plan::new(1, 1, Layout::Auto).memory::<Bn254>(sizes)[0].need(), u64::MAX);
     }
 
     #[test]

@@ -68,10 +68,11 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
         request.check()?;
         let mut host = Vec::new();
         let mut work = Work { backend, key: &key.core, blinding, request, host: &mut host };
-        let proof = rounds::proof(&mut work, key, witness)?;
+        let (proof, begun) = rounds::proof(&mut work, key, verifier, witness)?;
+        let [.., wxi, wxiw] = &proof.points;
+        let verdict = HostSpan::of(&mut host, "verify", || begun.and_then(|begun| verifier.end(&begun, [wxi, wxiw])));
+        // Meanwhile the lanes have overwritten what they worked with.
         backend.synchronize()?;
-        let publics = &witness.values()[1..=key.shape().publics];
-        let verdict = HostSpan::of(&mut host, "verify", || verifier.verify(publics, &proof));
         request.progress.finished("verify");
         Ok(Made { proof, verdict, ended: Instant::now(), host })
     };

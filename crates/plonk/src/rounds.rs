@@ -1,12 +1,13 @@
 //! The five rounds of a PLONK proof.
 
-use crate::coset::{quotient, Columns, Permuted, Quotient};
+use crate::coset::{column_rows, product_rows, quotient, Columns, Permuted, Quotient, ABOVE, COSETS};
 use crate::key::FIRST;
 use crate::polynomial::lagrange;
 use crate::prove::Proof;
 use crate::transcript::Transcript;
+use crate::verify::BeganWith;
 use crate::work::Work;
-use crate::{PlonkBackend, ProvingKey, Result, Witness};
+use crate::{PlonkBackend, PreparedKey, ProvingKey, Result, Witness, P1};
 use ark_ff::{AdditiveGroup, Field};
 use tandem_ops::{Canonical, Curve, Mont};
 
@@ -26,24 +27,29 @@ struct At<'a, F> {
     evaluations: [F; 6],
 }
 
+/// The proof, and what `verifier` has found of it while the openings were made.
+///
+/// The lanes are never without work but where there is none that needs no challenge: values on cosets are computed while commitments are
+/// waited for, and Z is opened while the values at xi are.
 pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     work: &mut Work<'_, C, B>,
     of: &ProvingKey<C, B>,
+    verifier: &PreparedKey<C>,
     witness: &Witness<C>,
-) -> Result<Proof<C>> {
+) -> Result<(Proof<C>, BeganWith<C>)> {
     let field = |value: &Canonical| C::from_canonical(*value).unwrap_or(C::Fr::ZERO);
-    let publics: Vec<C::Fr> = witness.values()[1..=of.core.shape.publics].iter().map(field).collect();
+    let of_witness = &witness.values()[1..=of.core.shape.publics];
+    let publics: Vec<C::Fr> = of_witness.iter().map(field).collect();
     work.request.progress.start("prove", SUMS.len() as u64);
 
     // Round 1: A, B and C.
-    let b = |i| work.blinding.b(i);
-    let blinding = [[b(2), b(1)], [b(4), b(3)], [b(6), b(5)]];
     let columns = work.columns(witness)?;
-    let mut polynomials = Vec::with_capacity(4);
-    for (column, blinding) in columns.iter().zip(&blinding) {
-        polynomials.push(work.blinded(column, blinding)?);
-    }
-    let mut points = work.commit(&polynomials.iter().collect::<Vec<_>>(), &SUMS[..3])?;
+    let blinding = [[2, 1], [4, 3], [6, 5]].map(|numbers| numbers.map(|number| work.blinding(number)));
+    let blinded = |i: usize| work.blinded(work.copied(&columns[i])?, &blinding[i]);
+    let [(a, of_a), (b, of_b), (c, of_c)] = [blinded(0)?, blinded(1)?, blinded(2)?];
+    let committing = work.commit([&a, &b, &c], &SUMS[..3])?;
+    let on_cosets = column_rows(work, 0..COSETS, &mut [of_a, of_b, of_c])?;
+    let mut points = work.committed(committing)?;
 
     // Round 2: Z.
     let vk = &of.verifying;
@@ -56,69 +62,74 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     let gamma: C::Fr = Transcript::default().scalars(&[beta]).challenge();
     let product = work.grand_product(&columns, beta, gamma)?;
     drop(columns);
-    polynomials.push(work.blinded(&product, &[b(9), b(8), b(7)])?);
-    drop(product);
-    points.extend(work.commit(&[&polynomials[3]], &SUMS[3..4])?);
+    let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
+    let committing = work.commit([&z], &SUMS[3..4])?;
+    let rows = on_cosets.into_iter().zip(product_rows(work, of_z)?).collect();
+    points.extend(work.committed(committing)?);
 
     // Round 3: T1, T2 and T3.
     let alpha: C::Fr = Transcript::default().scalars(&[beta, gamma]).points::<C>(&points[3..]).challenge();
-    let parts = parts(work, &publics, &polynomials, [beta, gamma, alpha])?;
-    points.extend(work.commit(&parts.each_ref(), &SUMS[4..7])?);
+    let quotient_of = Columns {
+        columns: [&a, &b, &c],
+        z: &z,
+        rows,
+        publics: work.publics(&publics)?,
+        permuted: Permuted { beta, gamma, k: work.key.k },
+    };
+    let parts = parts(work, quotient_of, alpha)?;
+    points.extend(work.committed(work.commit(parts.each_ref(), &SUMS[4..7])?)?);
 
-    // Round 4: the values of A, B, C, S1 and S2 at xi, and of Z at xi w.
+    // Round 4: the values of A, B, C, S1 and S2 at xi, and of Z at xi w. What opens Z needs no more than that.
     let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
-    let [a, b, c, z] = [0, 1, 2, 3].map(|i| &polynomials[i]);
     let [s1, s2] = [5, 6].map(|i| &of.core.polynomials[i]);
-    let xiw = xi * work.root();
-    let evaluations = work.evaluations([(a, xi), (b, xi), (c, xi), (s1, xi), (s2, xi), (z, xiw)])?;
+    let mut pending = work.evaluate([&a, &b, &c, s1, s2].map(|polynomial| (polynomial, xi)))?;
+    let (zw, wxiw) = work.opened(work.copied(&z)?, xi * work.root())?;
+    pending.push(zw);
+    let committing = work.commit([&wxiw], &SUMS[8..])?;
+    let evaluations = work.evaluated(pending)?;
+    let count = |_| tandem_ops::Error::invalid(OP, "expected nine commitments and six values");
+    let evaluations: [C::Fr; 6] = evaluations.try_into().map_err(|_| count(()))?;
 
     // Round 5: Wxi and Wxiw. What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
     let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
     let at = At { publics: &publics, beta, gamma, alpha, xi, v, evaluations };
-    let wxi = work.divided(linearisation(work, &at, &polynomials, &parts)?, 1, xi)?;
-    drop(parts);
-    let z = polynomials.pop().ok_or_else(|| tandem_ops::Error::invalid(OP, "expected Z"))?;
-    let wxiw = work.divided(z, 1, xiw)?;
-    points.extend(work.commit(&[&wxi, &wxiw], &SUMS[7..])?);
-    let points = points.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected nine commitments"))?;
-    Ok(Proof { points, evaluations: evaluations.map(C::canonical) })
+    let wxi = work.divided(linearisation(work, &at, [&a, &b, &c, &z], &parts)?, 1, xi)?;
+    drop((a, b, c, z, parts));
+    let last = work.commit([&wxi], &SUMS[7..8])?;
+    let evaluations = evaluations.map(C::canonical);
+    let before: [P1<C>; 7] = points.as_slice().try_into().map_err(|_| count(()))?;
+    let begun = work.span("verify", |_| Ok(verifier.begin(of_witness, &before, &evaluations)))?;
+    let opening = work.committed(committing)?;
+    points.extend(work.committed(last)?);
+    points.extend(opening);
+    let points = points.try_into().map_err(|_| count(()))?;
+    Ok((Proof { points, evaluations }, begun))
 }
 
 /// T1, T2 and T3, where the quotient is T1 + X^n T2 + X^2n T3. They are blinded so that the sum stays.
 fn parts<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    publics: &[C::Fr],
-    polynomials: &[B::Buf<Mont>],
-    [beta, gamma, alpha]: [C::Fr; 3],
+    of: Columns<'_, C, B>,
+    alpha: C::Fr,
 ) -> Result<[B::Buf<Mont>; 3]> {
     let n = work.key.shape.domain;
-    let publics = work.publics(publics)?;
-    let quotient_of = Columns {
-        columns: [&polynomials[0], &polynomials[1], &polynomials[2]],
-        z: &polynomials[3],
-        publics: &publics,
-        permuted: Permuted { beta, gamma, k: work.key.k },
-    };
-    let Quotient { parts, above } = quotient(work, &quotient_of, alpha)?;
+    let Quotient { mut parts, above } = quotient(work, of, alpha, [1, 1, ABOVE])?;
     let (b10, b11) = (work.blinding(10), work.blinding(11));
     let ends: [&[C::Fr]; 3] = [&[b10], &[b11], &above];
-    let mut blinded = Vec::with_capacity(3);
-    for ((part, below), end) in parts.iter().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
-        blinded.push(work.request.enqueue(FIRST, "blind", || {
-            let mut longer = work.combined(n + end.len(), &[(part, C::Fr::ONE)])?;
-            work.add_few(&mut longer, 0, &[-below])?;
-            work.add_few(&mut longer, n, end)?;
-            Ok(longer)
-        })?);
+    for ((part, below), end) in parts.iter_mut().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
+        work.request.enqueue(FIRST, "blind", || {
+            work.add_few(part, 0, &[-below])?;
+            work.add_few(part, n, end)
+        })?;
     }
-    blinded.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts").into())
+    parts.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts").into())
 }
 
 /// What Wxi is the quotient of: the linearisation, and v, v^2, .. times A, B, C, S1 and S2, each less its value at xi.
 fn linearisation<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     at: &At<'_, C::Fr>,
-    polynomials: &[B::Buf<Mont>],
+    polynomials: [&B::Buf<Mont>; 4],
     parts: &[B::Buf<Mont>; 3],
 ) -> Result<B::Buf<Mont>> {
     let n = work.key.shape.domain;
@@ -138,7 +149,8 @@ fn linearisation<C: Curve, B: PlonkBackend<C>>(
     let values = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2;
     work.request.enqueue(FIRST, "linearisation", || {
         let key = work.key.polynomials.iter().zip(of_key);
-        let terms: Vec<_> = key.chain(polynomials.iter().zip(of_proof)).chain(parts.iter().zip(of_parts)).collect();
+        let terms: Vec<_> =
+            key.chain(polynomials.into_iter().zip(of_proof)).chain(parts.iter().zip(of_parts)).collect();
         let mut sum = work.combined(n + 6, &terms)?;
         work.add_few(&mut sum, 0, &[constant - values])?;
         Ok(sum)

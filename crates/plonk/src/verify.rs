@@ -47,15 +47,41 @@ impl<C: Curve> PreparedKey<C> {
     /// # Errors
     /// The reason to refuse the proof.
     pub fn verify(&self, publics: &[Canonical], proof: &Proof<C>) -> std::result::Result<(), Refusal> {
+        let [points @ .., wxi, wxiw] = &proof.points;
+        let begun = self.begin(publics, points, &proof.evaluations)?;
+        self.end(&begun, [wxi, wxiw])
+    }
+
+    /// What can be checked and computed of a proof before it has its openings: a prover does so while they are made.
+    ///
+    /// # Errors
+    /// The reason to refuse the proof.
+    pub(crate) fn begin(
+        &self,
+        publics: &[Canonical],
+        points: &[P1<C>; OPENED],
+        evaluations: &[Canonical; 6],
+    ) -> BeganWith<C> {
         let publics = self.publics(publics)?;
-        let evaluations = evaluations(proof)?;
-        for (point, name) in proof.points.iter().zip(POINTS) {
-            check_point::<C::G1>(point).map_err(|fault| Refusal::Point { name, fault })?;
-        }
-        let drawn = self.draw(&publics, proof, &evaluations);
-        let [wxi, wxiw] = [7, 8].map(|i| C::G1::to_ark(&proof.points[i]));
-        let left = || -(wxi.into_group() + wxiw * drawn.u);
-        let right = || self.right(&publics, proof, evaluations, &drawn);
+        let evaluations = elements::<C>(evaluations)?;
+        check_points::<C>(points, &POINTS[..OPENED])?;
+        let drawn = self.draw(&publics, points, &evaluations);
+        let sum = self.sum(&publics, points, evaluations, &drawn);
+        Ok(Begun { sum, z: points[3], zw: evaluations[5], xi: drawn.xi })
+    }
+
+    /// The rest of [`PreparedKey::verify`], with the openings.
+    ///
+    /// # Errors
+    /// The reason to refuse the proof.
+    pub(crate) fn end(&self, begun: &Begun<C>, openings: [&P1<C>; 2]) -> std::result::Result<(), Refusal> {
+        let [wxi, wxiw] = openings.map(|point| *point);
+        check_points::<C>(&[wxi, wxiw], &POINTS[OPENED..])?;
+        let &Begun { sum, z, zw, xi } = begun;
+        let u: C::Fr = Transcript::default().points::<C>(&[wxi, wxiw]).challenge();
+        let left = || -(C::G1::to_ark(&wxi).into_group() + C::G1::to_ark(&wxiw) * u);
+        let generator = C::G1::from_ark(&<C::G1 as Group>::Ark::generator().into_affine());
+        let right = || sum + summed::<C>(&[(z, u), (generator, -u * zw), (wxi, xi), (wxiw, u * xi * self.w)]);
         match self.pairings.are_inverse(left, right) {
             true => Ok(()),
             false => Err(Refusal::Equation),
@@ -72,8 +98,7 @@ impl<C: Curve> PreparedKey<C> {
     }
 
     /// The challenges, drawn as the prover draws them.
-    fn draw(&self, publics: &[C::Fr], proof: &Proof<C>, evaluations: &[C::Fr; 6]) -> Challenges<C::Fr> {
-        let p = &proof.points;
+    fn draw(&self, publics: &[C::Fr], p: &[P1<C>; OPENED], evaluations: &[C::Fr; 6]) -> Challenges<C::Fr> {
         let draw = |scalars: &[C::Fr], points: &[P1<C>]| -> C::Fr {
             Transcript::default().scalars(scalars).points::<C>(points).challenge()
         };
@@ -87,32 +112,29 @@ impl<C: Curve> PreparedKey<C> {
         let alpha = draw(&[beta, gamma], &p[3..4]);
         let xi = draw(&[alpha], &p[4..7]);
         let v = Transcript::default().scalars(&[xi]).scalars(evaluations).challenge();
-        let u = draw(&[], &p[7..9]);
-        Challenges { beta, gamma, alpha, xi, v, u }
+        Challenges { beta, gamma, alpha, xi, v }
     }
 
-    /// xi Wxi + u xi w Wxiw + F - E
-    fn right(
+    /// F - E, but for what u is multiplied by.
+    fn sum(
         &self,
         publics: &[C::Fr],
-        proof: &Proof<C>,
+        p: &[P1<C>; OPENED],
         [a, b, c, s1, s2, zw]: [C::Fr; 6],
-        &Challenges { beta, gamma, alpha, xi, v, u }: &Challenges<C::Fr>,
+        &Challenges { beta, gamma, alpha, xi, v }: &Challenges<C::Fr>,
     ) -> <C::G1 as Group>::Ark {
         let VerifyingKey { domain, k: [k1, k2], selectors: [qm, ql, qr, qo, qc], permutation: [ps1, ps2, ps3], .. } =
             self.key;
-        let p = &proof.points;
         let xin = xi.pow([domain as u64]);
         let zh = xin - C::Fr::ONE;
         let (l1, pi) = lagrange(publics, xi, self.w, domain);
         let ab = (a + beta * s1 + gamma) * (b + beta * s2 + gamma);
         let r0 = pi - l1 * alpha.square() - alpha * ab * (c + gamma) * zw;
         let of_z = alpha * (a + beta * xi + gamma) * (b + beta * k1 * xi + gamma) * (c + beta * k2 * xi + gamma)
-            + l1 * alpha.square()
-            + u;
+            + l1 * alpha.square();
         let [v1, v2, v3, v4, v5] = [1, 2, 3, 4, 5].map(|i| v.pow([i]));
-        let e = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2 + u * zw - r0;
-        let terms = [
+        let e = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2 - r0;
+        summed::<C>(&[
             (qm, a * b),
             (ql, a),
             (qr, b),
@@ -128,29 +150,53 @@ impl<C: Curve> PreparedKey<C> {
             (p[2], v3),
             (ps1, v4),
             (ps2, v5),
-            (p[7], xi),
-            (p[8], u * xi * self.w),
             (C::G1::from_ark(&<C::G1 as Group>::Ark::generator().into_affine()), -e),
-        ];
-        terms.par_iter().map(|(point, k)| C::G1::to_ark(point) * *k).sum()
+        ])
     }
 }
 
-/// What prover and verifier draw of the transcript.
+/// Points of a proof before its openings.
+const OPENED: usize = 7;
+
+/// A proof that was checked as far as can be without its openings.
+pub(crate) struct Begun<C: Curve> {
+    /// F - E, but for what u is multiplied by.
+    sum: <C::G1 as Group>::Ark,
+    z: P1<C>,
+    zw: C::Fr,
+    xi: C::Fr,
+}
+
+/// What a verifier says of a proof without its openings.
+pub(crate) type BeganWith<C> = std::result::Result<Begun<C>, Refusal>;
+
+/// The sum of multiples of points, each of which a thread may make.
+fn summed<C: Curve>(terms: &[(P1<C>, C::Fr)]) -> <C::G1 as Group>::Ark {
+    terms.par_iter().map(|(point, k)| C::G1::to_ark(point) * *k).sum()
+}
+
+/// Fails unless these are points of G1.
+fn check_points<C: Curve>(points: &[P1<C>], names: &[&'static str]) -> std::result::Result<(), Refusal> {
+    points
+        .iter()
+        .zip(names)
+        .try_for_each(|(point, name)| check_point::<C::G1>(point).map_err(|fault| Refusal::Point { name, fault }))
+}
+
+/// What prover and verifier draw of the transcript before the openings.
 struct Challenges<F> {
     beta: F,
     gamma: F,
     alpha: F,
     xi: F,
     v: F,
-    u: F,
 }
 
 /// The evaluations of a proof as elements, each below the modulus.
-fn evaluations<C: Curve>(proof: &Proof<C>) -> std::result::Result<[C::Fr; 6], Refusal> {
-    let mut evaluations = [C::Fr::ZERO; 6];
-    for ((value, name), to) in proof.evaluations.iter().zip(EVALUATIONS).zip(&mut evaluations) {
+fn elements<C: Curve>(of_proof: &[Canonical; 6]) -> std::result::Result<[C::Fr; 6], Refusal> {
+    let mut elements = [C::Fr::ZERO; 6];
+    for ((value, name), to) in of_proof.iter().zip(EVALUATIONS).zip(&mut elements) {
         *to = C::from_canonical(*value).ok_or(Refusal::Evaluation(name))?;
     }
-    Ok(evaluations)
+    Ok(elements)
 }

@@ -3,17 +3,22 @@
 //! Nothing is waited for but commitments, evaluations and a few coefficients: what the transcript takes. What belongs to the witness is
 //! overwritten when its memory is dropped, on the host and on the lanes.
 
-use crate::coset::Publics;
+use crate::additions::Additions;
+use crate::coset::{Polynomial, Publics};
 use crate::key::{op, Core, FIRST};
-use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness, P1};
+use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Shape, Witness, P1};
 use ark_ec::CurveGroup;
-use ark_ff::{AdditiveGroup, Field};
+use ark_ff::Field;
 use std::sync::Arc;
 use tandem_ops::{
-    memory, BatchInverse, Buffer, Canonical, Coset, Curve, Direction, Group, Mont, Ntt, PlonkRows, Scan, VecOps,
+    memory, BatchInverse, Buffer, Coset, Curve, Direction, Group, HostBuf, Mont, Ntt, Pending, PlonkRows, Scan, VecOps,
+    Wire,
 };
 
 const OP: &str = "prove";
+
+/// Commitments that are waited for, by the names of their sums.
+pub(crate) struct Committing<C: Curve>(Vec<(&'static str, Pending<<C::G1 as Group>::Ark>)>);
 
 /// A proof under way, of either protocol.
 pub(crate) struct Work<'a, C: Curve, B: PlonkBackend<C>> {
@@ -57,34 +62,45 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         self.request.enqueue(FIRST, "columns", || Ok([column(a)?, column(b)?, column(c)?]))
     }
 
-    /// All signals. The host makes those of the additions while the witness is on its way.
+    /// All signals: those of the witness, and those that additions make of them.
     fn signals(&mut self, witness: &Witness<C>) -> Result<B::Buf<Mont>> {
-        let (backend, timeline, variables) = (self.backend, &self.request.timeline, self.key.shape.variables);
-        let first =
-            |mut of: Vec<B::Buf<Canonical>>| of.pop().ok_or_else(|| tandem_ops::Error::invalid(OP, "no upload"));
-        let own = self.request.enqueue(FIRST, "upload witness", || {
-            let values = first(backend.upload_to_all(&[FIRST], witness.shared(), timeline)?)?;
+        let (backend, request, Shape { variables, additions, .. }) = (self.backend, self.request, self.key.shape);
+        let mut signals = request.enqueue(FIRST, "upload witness", || {
+            let values = self.uploaded(witness.shared())?;
             let mut own = backend.alloc(FIRST, variables)?;
             VecOps::<C>::to_mont(backend, &values, &mut own)?;
             backend.write(&mut own, 0, &[Mont::default()])?;
-            Ok(own)
-        })?;
-        if self.key.additions.len() == 0 {
-            return Ok(own);
-        }
-        let made = self.span("additions", |of| {
-            let mut made = of.backend.host_buf::<Mont>(of.key.additions.len())?;
-            of.key.additions.apply::<C>(witness.values(), &mut made);
-            Ok(Arc::new(made))
-        })?;
-        self.request.enqueue(FIRST, "upload additions", || {
-            let made = backend.upload_to_all(&[FIRST], &made, timeline)?;
-            let mut signals = self.combined(variables + self.key.additions.len(), &[(&own, C::Fr::ONE)])?;
-            for made in &made {
-                VecOps::<C>::add_scaled(backend, &mut signals, variables, 1, made, C::mont(C::Fr::ONE))?;
+            match additions {
+                0 => Ok(own),
+                _ => self.combined(variables + additions, &[(&own, C::Fr::ONE)]),
             }
-            Ok(signals)
-        })
+        })?;
+        match &self.key.additions {
+            Additions::OnLane(levels) => {
+                for level in levels {
+                    request.enqueue(FIRST, "additions", || level.apply::<C>(backend, &mut signals))?;
+                }
+            }
+            Additions::OnHost(additions) => {
+                // The host makes them while the witness is on its way.
+                let made = self.span("additions", |of| {
+                    let mut made = of.backend.host_buf::<Mont>(additions.len())?;
+                    additions.apply::<C>(witness.values(), &mut made);
+                    Ok(Arc::new(made))
+                })?;
+                request.enqueue(FIRST, "upload additions", || {
+                    let made = self.uploaded(&made)?;
+                    VecOps::<C>::add_scaled(backend, &mut signals, variables, 1, &made, C::mont(C::Fr::ONE))
+                })?;
+            }
+        }
+        Ok(signals)
+    }
+
+    /// Elements of the host on the first lane.
+    fn uploaded<T: Wire>(&self, values: &Arc<HostBuf<T>>) -> tandem_ops::Result<B::Buf<T>> {
+        let mut of_lanes = self.backend.upload_to_all(&[FIRST], values, &self.request.timeline)?;
+        of_lanes.pop().ok_or_else(|| tandem_ops::Error::invalid(OP, "no upload"))
     }
 
     /// A vector of few elements.
@@ -104,45 +120,53 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         VecOps::<C>::combined(self.backend, len, &terms)
     }
 
-    /// Adds `k` times a polynomial that is no longer.
-    pub(crate) fn add(&self, sum: &mut B::Buf<Mont>, p: &B::Buf<Mont>, k: C::Fr) -> tandem_ops::Result<()> {
-        VecOps::<C>::add_scaled(self.backend, sum, 0, 1, p, C::mont(k))
-    }
-
     /// Adds to few coefficients from number `first` on.
     pub(crate) fn add_few(&self, sum: &mut B::Buf<Mont>, first: usize, few: &[C::Fr]) -> tandem_ops::Result<()> {
         VecOps::<C>::add_scaled(self.backend, sum, first, 1, &self.few(few)?, C::mont(C::Fr::ONE))
     }
 
-    /// The polynomial with these values on the domain.
-    pub(crate) fn interpolated(&self, values: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+    /// The polynomial with these values on the domain, in their place.
+    pub(crate) fn interpolated(&self, mut values: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
         self.request.enqueue(FIRST, "inverse NTT", || {
-            let mut polynomial = self.backend.copy(values, 0..values.len(), FIRST)?;
-            Ntt::<C>::ntt(self.backend, &mut polynomial, op(Direction::Inverse, Coset::Subgroup))?;
-            Ok(polynomial)
+            Ntt::<C>::ntt(self.backend, &mut values, op(Direction::Inverse, Coset::Subgroup))?;
+            Ok(values)
         })
     }
 
-    /// The polynomial with these values on the domain, and beside it `blinding` times X^n - 1; its first coefficient first.
-    pub(crate) fn blinded(&self, values: &B::Buf<Mont>, blinding: &[C::Fr]) -> Result<B::Buf<Mont>> {
+    /// The polynomial with these values on the domain, and beside it `blinding` times X^n - 1; its first coefficient first. And the same for
+    /// cosets: at the rows nothing of the blinding is left over.
+    pub(crate) fn blinded(&self, values: B::Buf<Mont>, blinding: &[C::Fr]) -> Result<(B::Buf<Mont>, Polynomial<C, B>)> {
         let (n, polynomial) = (values.len(), self.interpolated(values)?);
         self.request.enqueue(FIRST, "blind", || {
             let few = self.few(blinding)?;
             let mut blinded = self.combined(n + blinding.len(), &[(&polynomial, C::Fr::ONE), (&few, -C::Fr::ONE)])?;
             VecOps::<C>::add_scaled(self.backend, &mut blinded, n, 1, &few, C::mont(C::Fr::ONE))?;
-            Ok(blinded)
+            Ok((blinded, Polynomial::new(polynomial, Some(few))))
         })
     }
 
-    /// Commitments to polynomials, each by a sum of this name.
-    pub(crate) fn commit(&self, polynomials: &[&B::Buf<Mont>], names: &[&'static str]) -> Result<Vec<P1<C>>> {
-        let pending = polynomials.iter().zip(names).map(|(polynomial, &name)| {
+    /// A polynomial or a column once more.
+    pub(crate) fn copied(&self, of: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        self.request.copied(self.backend, of, 0..of.len(), FIRST)
+    }
+
+    /// Commitments to polynomials, each by a sum of this name. What is enqueued before they are waited for keeps the lanes at work meanwhile.
+    pub(crate) fn commit<const N: usize>(
+        &self,
+        polynomials: [&B::Buf<Mont>; N],
+        names: &[&'static str],
+    ) -> Result<Committing<C>> {
+        let commit = |(polynomial, &name): (&B::Buf<Mont>, &&'static str)| {
             let sum = || self.key.sums.sum_of(self.backend, polynomial, &self.request.timeline);
-            self.request.enqueue(FIRST, name, sum)
-        });
-        let pending = pending.collect::<Result<Vec<_>>>()?;
+            Ok((name, self.request.enqueue(FIRST, name, sum)?))
+        };
+        Ok(Committing(polynomials.into_iter().zip(names).map(commit).collect::<Result<_>>()?))
+    }
+
+    /// Waits for commitments.
+    pub(crate) fn committed(&self, Committing(pending): Committing<C>) -> Result<Vec<P1<C>>> {
         let mut sums = Vec::with_capacity(pending.len());
-        for (sum, name) in pending.into_iter().zip(names) {
+        for (name, sum) in pending {
             self.request.check()?;
             sums.push(sum.wait()?);
             self.request.progress.finished(name);
@@ -180,21 +204,33 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         let mut values = memory::filled(OP, self.key.shape.domain, Mont::default())?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = C::mont(-*x));
         let values = self.backend.upload(FIRST, &values)?;
-        Ok(Publics::Coefficients(self.interpolated(&values)?))
+        Ok(Publics::Many(Polynomial::new(self.interpolated(values)?, None)))
     }
 
-    /// Values of polynomials, each at its point.
-    pub(crate) fn evaluations<const N: usize>(&self, of: [(&B::Buf<Mont>, C::Fr); N]) -> Result<[C::Fr; N]> {
+    /// Enqueues the values of polynomials, each at its point.
+    pub(crate) fn evaluate<const N: usize>(&self, of: [(&B::Buf<Mont>, C::Fr); N]) -> Result<Vec<Pending<Mont>>> {
         let evaluate = |(polynomial, x): (&B::Buf<Mont>, C::Fr)| {
             let evaluate = || Scan::<C>::evaluate(self.backend, polynomial, C::mont(x));
             self.request.enqueue(FIRST, "evaluate", evaluate)
         };
-        let pending = of.into_iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-        let mut values = [C::Fr::ZERO; N];
-        for (to, value) in values.iter_mut().zip(pending) {
-            *to = C::from_mont(value.wait()?);
-        }
-        Ok(values)
+        of.into_iter().map(evaluate).collect()
+    }
+
+    /// Waits for values.
+    pub(crate) fn evaluated(&self, pending: Vec<Pending<Mont>>) -> Result<Vec<C::Fr>> {
+        self.request.check()?;
+        pending.into_iter().map(|value| Ok(C::from_mont(value.wait()?))).collect()
+    }
+
+    /// The value of a polynomial at `b`, and the quotient by X - `b` of the polynomial less that value.
+    pub(crate) fn opened(&self, mut polynomial: B::Buf<Mont>, b: C::Fr) -> Result<(Pending<Mont>, B::Buf<Mont>)> {
+        let (value, quotient) = self.request.enqueue(FIRST, "divide", || {
+            Scan::<C>::divide(self.backend, &mut polynomial, 1, C::mont(b))?;
+            let value = self.backend.download(&self.backend.copy(&polynomial, 0..1, FIRST)?)?;
+            Ok((value, self.backend.copy(&polynomial, 1..polynomial.len(), FIRST)?))
+        })?;
+        let first = || Ok(zeroize::Zeroizing::new(value.wait()?).first().copied().unwrap_or_default());
+        Ok((Pending::new(first), quotient))
     }
 
     /// The quotient of a polynomial by X^m - `b`, what is left over aside.

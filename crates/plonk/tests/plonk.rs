@@ -8,7 +8,9 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use support::{blinding, owned, powers, Random};
+use tandem_conformance::{Step, Stepped};
 use tandem_formats::{json, PlonkProof, PlonkVerificationKey};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group, NttField};
@@ -303,6 +305,30 @@ fn parts_that_do_not_fit_together_are_refused() {
     let mut wrong = view.clone();
     wrong.additions = additions.as_slice().into();
     assert!(wrong.check_sizes().unwrap_err().to_string().contains("comes after it"));
+}
+
+/// Whatever step of its loading finds no room: what is told is not the step, but what the key and a proof need in all.
+#[test]
+fn a_key_that_does_not_fit_is_refused_with_what_it_needs() {
+    let circuit = Random::<Bn254>::new(20, 2, 18);
+    let key = owned(&circuit);
+    let view = key.view().unwrap();
+    let need = device_bytes::<Bn254>(view.shape.domain) + working_bytes::<Bn254>(view.shape.domain);
+    let expected = format!("load key on Stepped GPU (cuda:7): needs {need} bytes");
+    let mut refused = 0;
+    for first in 0.. {
+        let steps = AtomicUsize::new(0);
+        let stepped = Stepped::new(Arc::new(move |_| match steps.fetch_add(1, Ordering::SeqCst) == first {
+            true => Step::OutOfMemory,
+            false => Step::Right,
+        }));
+        match ProvingKey::load(&stepped, &view, Layout::Auto, 1) {
+            Err(error) => assert!(error.to_string().starts_with(&expected), "{error}"),
+            Ok(_) => break,
+        }
+        refused += 1;
+    }
+    assert!(refused > 50, "{refused}");
 }
 
 /// A listener that counts sums: those that there are, and those that are done.

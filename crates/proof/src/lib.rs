@@ -2,6 +2,7 @@
 //! blinding, and [`Error`]. A proof system's own crate has its key, its setup, its schedule and its verifier.
 #![forbid(unsafe_code)]
 
+pub mod budget;
 pub mod circuit;
 mod error;
 mod evaluations;

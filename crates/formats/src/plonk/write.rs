@@ -53,7 +53,7 @@ pub(crate) fn begin_header<C: Curve, W: Write>(
 }
 
 /// Sections of a key.
-const SECTIONS: u32 = 14;
+pub(crate) const SECTIONS: u32 = 14;
 
 impl<W: Write, C: Curve> PlonkWriter<W, C> {
     /// Writes the head of the file of a key with these sizes.

@@ -183,11 +183,16 @@ impl Protocol {
 }
 
 /// A zkey of whichever system its first bytes say, whose sections messages name. Where the section of the protocol does not come first, a
-/// file that begins with section 3 is taken for PLONK's: so snarkjs writes them, with the protocol at the end, which may be cut off.
+/// file that begins with section 3 and has as many sections as PLONK's is taken for one: so snarkjs writes them, with the protocol at the end,
+/// which may be cut off.
 fn of_any(start: &[u8]) -> FileKind {
+    let word = |at: usize| start.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     match FileKind::of(start) {
         Some(kind @ FileKind::ZkeyOf(_)) => kind,
-        Some(FileKind::Zkey) if start.get(START_BYTES..START_BYTES + 4) == Some(&3_u32.to_le_bytes()) => {
+        // The number of sections, and that of the first one.
+        Some(FileKind::Zkey)
+            if (word(START_BYTES - 4), word(START_BYTES)) == (Some(crate::plonk::write::SECTIONS), Some(3)) =>
+        {
             Protocol::Plonk.kind()
         }
         _ => FileKind::Zkey,

@@ -269,9 +269,7 @@ pub fn sums(queries: Queries, wires: WireSet, share: &Share) -> Vec<QueryShare> 
 
 /// Bytes for points of the `free` ones of a lane, after what a proof itself needs, with `scalars` taken apart at a time.
 pub fn point_budget_bytes(free: u64, queries: impl Into<Queries>, scalars: usize) -> u64 {
-    // For buckets, for what a sum keeps of its additions, and for what a runtime keeps for itself.
-    let overhead = (free / 16).max(512 << 20).min(free / 8);
-    free.saturating_sub(working_set(queries, scalars)).saturating_sub(overhead)
+    tandem_proof::budget::for_points(free, working_set(queries, scalars))
 }
 
 /// What falls to `part` of `all` if they share `bytes` in proportion.

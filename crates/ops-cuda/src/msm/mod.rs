@@ -177,17 +177,9 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
         if len > planned {
             return Err(Error::invalid(OP, format!("{len} scalars for a plan of {planned} at most")));
         }
-        if len < planned {
-            // The launcher takes as many as the shape says: zeros, which have no digits, follow. They are overwritten, in the lane's
-            // order, when this returns.
-            return match scalars {
-                Scalars::Canonical(buf) => {
-                    ScalarRecoding::<C>::recode(self, plan, Scalars::Canonical(&self.followed_by_zeros(buf, planned)?))
-                }
-                Scalars::Mont(buf) => {
-                    ScalarRecoding::<C>::recode(self, plan, Scalars::Mont(&self.followed_by_zeros(buf, planned)?))
-                }
-            };
+        if len == 0 && planned > 0 {
+            // One zero, which has no digits: the launcher takes at least one scalar.
+            return ScalarRecoding::<C>::recode(self, plan, Scalars::Mont(&self.alloc(lane, 1)?));
         }
         let ctx = self.lane(OP, lane)?;
         let Some(shape) = &plan.shape else {
@@ -196,6 +188,8 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
         };
         let entries = ctx.alloc(OP, shape.entries().unwrap_or(u64::MAX) as usize)?;
         let offsets = ctx.alloc(OP, shape.buckets() as usize + 1)?;
+        // Fewer scalars than planned have fewer entries, of the same levels and indices.
+        let shape = Shape { scalars: len as u64, ..*shape };
         let args = ffi::tandem_msm_digits_args {
             shape: shape.raw(),
             scalars: ptr,
@@ -218,15 +212,6 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
             |scratch, bytes, stream| unsafe { launch(&args, scratch, bytes, stream) },
         )?;
         Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets, scratch: Mutex::new(Some(scratch)) })
-    }
-}
-
-impl Cuda {
-    /// A copy of `buf` with as many zeros behind it as make `len` elements.
-    fn followed_by_zeros<T: tandem_ops::Wire>(&self, buf: &CudaBuf<T>, len: usize) -> Result<CudaBuf<T>> {
-        let mut longer = self.alloc::<T>(buf.lane(), len)?;
-        longer.replace_front(self, buf)?;
-        Ok(longer)
     }
 }
 

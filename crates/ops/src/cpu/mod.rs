@@ -6,6 +6,7 @@
 
 mod batch_inverse;
 mod gather;
+mod held;
 mod msm;
 mod ntt;
 mod plonk_rows;
@@ -23,7 +24,9 @@ pub use msm::{trits, Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
 use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Timeline, Wire};
+use held::Held;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 use tandem_field_simd::Avx512;
 use zeroize::Zeroize;
@@ -40,12 +43,15 @@ pub struct Cpu {
     epoch: Instant,
     roots: ntt::Roots,
     simd: Option<Avx512>,
+    /// What the buffers of each lane take.
+    held: Vec<Arc<Held>>,
 }
 
 /// Elements in host memory that belong to a lane.
 pub struct Buf<T: Wire> {
     lane: Lane,
     data: Vec<T>,
+    held: Arc<Held>,
 }
 
 impl<T: Wire> Buf<T> {
@@ -67,18 +73,34 @@ impl<T: Wire> Buffer<T> for Buf<T> {
 impl<T: Wire> Drop for Buf<T> {
     fn drop(&mut self) {
         self.data.iter_mut().zeroize();
+        self.held.remove(size_of_val(self.data.as_slice()) as u64);
     }
 }
 
 impl Cpu {
     /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
     pub fn new(lanes: usize) -> Self {
-        Cpu { lanes: lanes.max(1), epoch: Instant::now(), roots: ntt::Roots::default(), simd: simd::default() }
+        let lanes = lanes.max(1);
+        let held = (0..lanes).map(|_| Arc::default()).collect();
+        Cpu { lanes, epoch: Instant::now(), roots: ntt::Roots::default(), simd: simd::default(), held }
     }
 
     /// As [`Cpu::new`], without the instructions that only some processors have.
     pub fn plain(lanes: usize) -> Self {
         Cpu { simd: None, ..Self::new(lanes) }
+    }
+
+    /// The most bytes that buffers of `lane` took at once since the last call, those counted that are there now: what a schedule takes of a
+    /// GPU's memory beside what primitives work with. 0 where there is no such lane.
+    pub fn take_most_bytes(&self, lane: Lane) -> u64 {
+        self.held.get(lane.0).map_or(0, |held| held.take_most())
+    }
+
+    /// A buffer of a lane that there is.
+    fn buf<T: Wire>(&self, lane: Lane, data: Vec<T>) -> Buf<T> {
+        let held = self.held.get(lane.0).cloned().unwrap_or_default();
+        held.add(size_of_val(data.as_slice()) as u64);
+        Buf { lane, data, held }
     }
 
     fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {
@@ -131,7 +153,7 @@ impl Backend for Cpu {
 
     fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Buf<T>> {
         self.check_lane("alloc", lane)?;
-        Ok(Buf { lane, data: memory::filled("alloc", len, T::zeroed())? })
+        Ok(self.buf(lane, memory::filled("alloc", len, T::zeroed())?))
     }
 
     fn write<T: Wire>(&self, dst: &mut Buf<T>, at: usize, src: &[T]) -> Result<()> {
@@ -142,7 +164,7 @@ impl Backend for Cpu {
 
     fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Buf<T>> {
         self.check_lane("upload", lane)?;
-        Ok(Buf { lane, data: memory::copied("upload", src)? })
+        Ok(self.buf(lane, memory::copied("upload", src)?))
     }
 
     fn copy<T: Wire>(&self, src: &Buf<T>, range: Range<usize>, lane: Lane) -> Result<Buf<T>> {
@@ -151,7 +173,7 @@ impl Backend for Cpu {
             .data
             .get(range.clone())
             .ok_or_else(|| Error::invalid("copy", format!("elements {range:?} of a buffer of {}", src.data.len())))?;
-        Ok(Buf { lane, data: memory::copied("copy", part)? })
+        Ok(self.buf(lane, memory::copied("copy", part)?))
     }
 
     fn download<T: Wire>(&self, src: &Buf<T>) -> Result<Pending<Vec<T>>> {
@@ -171,6 +193,18 @@ impl Backend for Cpu {
 mod tests {
     use super::*;
     use crate::Mont;
+
+    #[test]
+    fn the_most_that_buffers_took_is_known() {
+        let cpu = Cpu::new(2);
+        let [first, second] = [Lane(0), Lane(1)];
+        let kept = cpu.alloc::<Mont>(first, 10).unwrap();
+        drop(cpu.copy(&kept, 2..9, second).unwrap());
+        let sum = crate::VecOps::<crate::Bn254>::combined(&cpu, 11, &[(&kept, Mont::default())]).unwrap();
+        drop((sum, cpu.upload(first, &[1u32; 3]).unwrap()));
+        assert_eq!([first, second, Lane(2)].map(|lane| cpu.take_most_bytes(lane)), [21 * 32 + 12, 7 * 32, 0]);
+        assert_eq!([first, second].map(|lane| cpu.take_most_bytes(lane)), [10 * 32, 0]);
+    }
 
     #[test]
     fn refuses_more_memory_than_there_is() {

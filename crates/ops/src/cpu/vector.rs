@@ -82,7 +82,7 @@ impl<C: Curve> VecOps<C> for Cpu {
         };
         let mut data = memory::reserve("combined", len)?;
         (0..len).into_par_iter().with_min_len(GRAIN).map(element).collect_into_vec(&mut data);
-        Ok(Buf { lane, data })
+        Ok(self.buf(lane, data))
     }
 
     fn to_canonical(&self, a: &Buf<Mont>, out: &mut Buf<Canonical>) -> Result<()> {

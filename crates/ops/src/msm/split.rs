@@ -51,6 +51,32 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
     /// # Errors
     /// No lanes, or more than the backend has; a share does not fit; [`Error::Unread`].
     pub fn load(backend: &B, lanes: usize, points: Stored<'_, G::Point>, uses: u64) -> Result<Self> {
+        let free = backend.info().free_bytes;
+        let request = |lane: usize, request: MsmRequest| {
+            let scalars = request.scalars as u64 * size_of::<Canonical>() as u64;
+            let memory_bytes = free.get(lane).copied().unwrap_or(0).saturating_sub(scalars) / 4 * 3;
+            MsmRequest { memory_bytes, uses, ..request }
+        };
+        Self::load_as(backend, lanes, points, request)
+    }
+
+    /// As [`SplitMsm::load`], for sums that follow one another and other work, as in a proof: over as many lanes as `memory_bytes` names, and the
+    /// points may take so many bytes on each.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_within(backend: &B, memory_bytes: &[u64], points: Stored<'_, G::Point>, uses: u64) -> Result<Self> {
+        let request =
+            |lane: usize, request| MsmRequest { memory_bytes: memory_bytes[lane], uses, pipelined: true, ..request };
+        Self::load_as(backend, memory_bytes.len(), points, request)
+    }
+
+    fn load_as(
+        backend: &B,
+        lanes: usize,
+        points: Stored<'_, G::Point>,
+        request: impl Fn(usize, MsmRequest) -> MsmRequest,
+    ) -> Result<Self> {
         if !(1..=backend.lanes()).contains(&lanes) {
             return Err(Error::invalid(OP, format!("{lanes} lanes; expected 1 to {}", backend.lanes())));
         }
@@ -58,12 +84,10 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
         let mut shares = Vec::with_capacity(lanes);
         for lane in 0..lanes {
             let range = n * lane / lanes..n * (lane + 1) / lanes;
-            let free = backend.info().free_bytes.get(lane).copied().unwrap_or(0);
-            let scalars = range.len() as u64 * size_of::<Canonical>() as u64;
             let set = MsmSet { g2: G::NAME == <G::Curve as Curve>::G2::NAME, first: 0, points: range.len() };
-            let memory_bytes = free.saturating_sub(scalars) / 4 * 3;
-            let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes, uses, pipelined: false };
-            let plan = backend.plan(Lane(lane), &request)?;
+            let of_share =
+                MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes: 0, uses: 1, pipelined: false };
+            let plan = backend.plan(Lane(lane), &request(lane, of_share))?;
             let bases = backend.load(Lane(lane), &plan, 0, points.slice(range.clone()))?;
             shares.push(Share { lane: Lane(lane), range, plan, bases });
         }

@@ -2,8 +2,8 @@
 
 use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{bytes_with_powers, check_counts, check_signals, uses, Core};
-use crate::plan::Plan;
+use crate::key::{check_counts, check_signals, on_one_lane, uses, Core, Worth};
+use crate::plan::{LaneBytes, Plan, Sizes};
 use crate::{Error, Layout, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Mont, Stored, Unaligned};
 use tandem_proof::powers::{check_powers as check_all, power};
@@ -79,7 +79,20 @@ pub fn check_powers(powers: Stored<'_, G1>, x_2: &P2<Bn254>, domain: usize, prog
 
 /// Bytes of device memory, of all lanes together, that an FFLONK key of a `domain` of so many rows takes without tables of multiples.
 pub fn device_bytes(domain: usize) -> u64 {
-    bytes_with_powers::<Bn254>(domain, powers(domain))
+    let LaneBytes { key, powers, .. } = on_one_lane::<Bn254>(sizes(domain));
+    key.saturating_add(powers)
+}
+
+/// Bytes of device memory that have to be free for a proof beside such a key on one lane: for vectors, the digits of a sum, and what is kept back.
+pub fn working_bytes(domain: usize) -> u64 {
+    on_one_lane::<Bn254>(sizes(domain)).beside()
+}
+
+/// Most vectors, of as many elements as rows, that a proof holds at once on one lane.
+pub(crate) const VECTORS: usize = 50;
+
+fn sizes(domain: usize) -> Sizes {
+    Sizes { domain, powers: powers(domain), vectors: VECTORS }
 }
 
 /// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.
@@ -110,7 +123,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
             (view.additions, &view.maps),
             &slices,
             view.powers,
-            (layout, uses(proofs, 4)),
+            Worth { layout, sums: uses(proofs, 4), vectors: VECTORS },
         )?;
         Ok(Self { core, verifying: view.verifying.clone() })
     }

@@ -12,7 +12,9 @@ mod prove;
 mod setup;
 mod verify;
 
-pub use key::{check_powers, device_bytes, KeyView, ProvingKey};
+#[cfg(test)]
+pub(crate) use key::VECTORS;
+pub use key::{check_powers, device_bytes, working_bytes, KeyView, ProvingKey};
 pub use prove::{prove_verified, Made};
 pub use setup::{setup, KeySink, Part};
 pub use verify::PreparedKey;

@@ -7,7 +7,7 @@
 use super::key::PLACES;
 use super::verify::{Challenges, Opening};
 use super::{Fr, PreparedKey, Proof, ProvingKey, G1};
-use crate::coset::{quotient_of_gates, quotients_of_product, Permuted};
+use crate::coset::{column_rows, quotient_of_gates, quotients_of_product, Permuted, Polynomial, COSETS};
 use crate::key::FIRST;
 use crate::work::Work;
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness};
@@ -88,8 +88,9 @@ fn c0<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>) -> Result<B::Buf<Mont>>
     })
 }
 
-fn copied<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>, polynomial: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
-    work.request.copied(work.backend, polynomial, 0..polynomial.len(), FIRST)
+/// A sum of multiples of polynomials with at most 9n coefficients.
+fn sum<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>, terms: &[(&B::Buf<Mont>, Fr)]) -> Result<B::Buf<Mont>> {
+    work.request.enqueue(FIRST, "sum", || work.combined(9 * work.key.shape.domain, terms))
 }
 
 fn proof<B: PlonkBackend<Bn254>>(
@@ -103,31 +104,37 @@ fn proof<B: PlonkBackend<Bn254>>(
     let x: Vec<Fr> = witness.values()[1..=work.key.shape.publics].iter().map(field).collect();
     work.request.progress.start("prove", 4);
     let commit = |work: &Work<'_, Bn254, B>, polynomial: &B::Buf<Mont>, name| -> Result<G1> {
-        Ok(work.commit(&[polynomial], &[name])?[0])
+        Ok(work.committed(work.commit([polynomial], &[name])?)?[0])
     };
 
     // Round 1
     let mut columns = work.columns(witness)?;
-    let mut wires = Vec::with_capacity(3);
     for (number, column) in columns.iter_mut().enumerate() {
         work.add_few(column, n - 2, &[work.blinding(2 * number + 1), work.blinding(2 * number + 2)])?;
-        wires.push(work.interpolated(column)?);
     }
-    let [a, b, c] = [0, 1, 2].map(|number| &wires[number]);
-    let t0 = quotient_of_gates(work, [a, b, c], &work.publics(&x)?)?;
+    let wire = |number: usize| -> Result<Polynomial<Bn254, B>> {
+        Ok(Polynomial::new(work.interpolated(work.copied(&columns[number])?)?, None))
+    };
+    let mut wires = [wire(0)?, wire(1)?, wire(2)?];
+    let mut on_cosets = column_rows(work, 0..2, &mut wires)?;
+    let t0 = quotient_of_gates(work, &on_cosets, work.publics(&x)?)?;
+    let [a, b, c] = wires.each_ref().map(Polynomial::coefficients);
     let one = std::slice::from_ref::<B::Buf<Mont>>;
     let c1 = joined(work, &[one(a), one(b), one(c), &t0], 8 * n)?;
     drop(t0);
-    let p1 = commit(work, &c1, "MSM C1")?;
+    let committing = work.commit([&c1], &["MSM C1"])?;
+    // No challenge is needed for the third coset.
+    on_cosets.extend(column_rows(work, 2..COSETS, &mut wires)?);
+    let [a, b, c] = wires.each_ref().map(Polynomial::coefficients);
+    let p1: G1 = work.committed(committing)?[0];
 
     // Round 2
     let mut at = Challenges::first(&key.verifying, &x, &p1);
     let product = work.grand_product(&columns, at.beta, at.gamma)?;
     drop(columns);
-    let z = work.blinded(&product, &[9, 8, 7].map(|number| work.blinding(number)))?;
-    drop(product);
+    let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
     let permuted = Permuted { beta: at.beta, gamma: at.gamma, k: key.verifying.k };
-    let [t1, t2] = quotients_of_product(work, [a, b, c], &z, &permuted)?;
+    let [t1, t2] = quotients_of_product(work, on_cosets, of_z, &permuted)?;
     let c2 = joined(work, &[one(&z), &t1, &t2], 9 * n)?;
     let p2 = commit(work, &c2, "MSM C2")?;
 
@@ -137,35 +144,35 @@ fn proof<B: PlonkBackend<Bn254>>(
     let [qm, ql, qr, qo, qc, s1, s2, s3] = &work.key.polynomials[..] else {
         return Err(crate::coset::incomplete().into());
     };
-    let values = work.evaluations([ql, qr, qm, qo, qc, s1, s2, s3, a, b, c, &z].map(|polynomial| (polynomial, xi)))?;
-    let [zw] = work.evaluations([(&z, xiw)])?;
-    let of_t1 = work.evaluations([0, 1].map(|part| (&t1[part], xiw)))?;
-    let of_t2 = work.evaluations([0, 1, 2].map(|part| (&t2[part], xiw)))?;
+    let mut pending =
+        work.evaluate([ql, qr, qm, qo, qc, s1, s2, s3, a, b, c, &z].map(|polynomial| (polynomial, xi)))?;
+    let at_xiw = [&z, &t1[0], &t1[1], &t2[0], &t2[1], &t2[2]].map(|polynomial| (polynomial, xiw));
+    pending.extend(work.evaluate(at_xiw)?);
+    let mut values = work.evaluated(pending)?;
     let xiwn = xiw.pow([n as u64]);
     let whole = |parts: &[Fr]| parts.iter().rev().fold(Fr::ZERO, |above, part| above * xiwn + part);
-    let values: Vec<Fr> = values.into_iter().chain([zw, whole(&of_t1), whole(&of_t2)]).collect();
+    // Z at xi w is the thirteenth, then come the parts of T1 and of T2.
+    let of_parts = values.split_off(13);
+    values.extend([whole(&of_parts[..2]), whole(&of_parts[2..])]);
     let values: [Fr; 15] = values.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected 15 values"))?;
     drop((wires, z, t1, t2));
 
     // Round 4
     at.third(&values);
-    let mut f = work.zeros(9 * n)?;
-    work.add(&mut f, &work.divided(c0(work)?, 8, xi)?, Fr::ONE)?;
-    work.add(&mut f, &work.divided(copied(work, &c1)?, 4, xi)?, at.alpha)?;
-    let of_c2 = work.divided(work.divided(copied(work, &c2)?, 3, xi)?, 3, xiw)?;
-    work.add(&mut f, &of_c2, at.alpha.square())?;
-    drop(of_c2);
+    let of_c0 = work.divided(c0(work)?, 8, xi)?;
+    let of_c1 = work.divided(work.copied(&c1)?, 4, xi)?;
+    let of_c2 = work.divided(work.divided(work.copied(&c2)?, 3, xi)?, 3, xiw)?;
+    let f = sum(work, &[(&of_c0, Fr::ONE), (&of_c1, at.alpha), (&of_c2, at.alpha.square())])?;
+    drop((of_c0, of_c1, of_c2));
     let w1 = commit(work, &f, "MSM W1")?;
 
     // Round 5
     at.fourth(&w1);
     let opening = Opening::of(&key.verifying, &verifier.roots(), &x, &values, &at)
         .ok_or_else(|| tandem_ops::Error::invalid(OP, "a challenge that no proof can be made for; make it again"))?;
-    let mut l = work.zeros(9 * n)?;
-    work.add(&mut l, &c0(work)?, Fr::ONE)?;
-    for (polynomial, k) in [(c1, opening.of_c1), (c2, opening.of_c2), (f, -opening.of_w1)] {
-        work.add(&mut l, &polynomial, k)?;
-    }
+    let c0 = c0(work)?;
+    let mut l = sum(work, &[(&c0, Fr::ONE), (&c1, opening.of_c1), (&c2, opening.of_c2), (&f, -opening.of_w1)])?;
+    drop((c0, c1, c2, f));
     work.add_few(&mut l, 0, &[-opening.value])?;
     // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
     let w2 = commit(work, &work.divided(l, 1, at.y)?, "MSM W2")?;

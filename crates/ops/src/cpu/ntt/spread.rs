@@ -96,7 +96,7 @@ impl Cpu {
         op: NttOp<F::Element>,
     ) -> Result<()> {
         let parts: Vec<&[F::Element]> = shards.iter().map(|shard| shard.as_slice()).collect();
-        let mut whole = Buf { lane: Lane(0), data: spread.collect(op.input, &parts) };
+        let mut whole = self.buf(Lane(0), spread.collect(op.input, &parts));
         let natural = NttOp { input: Order::Natural, output: Order::Natural, ..op };
         Ntt::<F>::ntt(self, &mut whole, natural)?;
         let dealt = spread.deal(op.output, &whole.data).into_iter().map(Zeroizing::new);
