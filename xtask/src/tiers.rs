@@ -52,7 +52,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove recordings reduce sort \
+        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures porep program prove recordings reduce sort \
                 service vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },

@@ -1,5 +1,6 @@
 //! The engine: which device, chosen once.
 
+use crate::assignment::Densities;
 use crate::each::ReplicatedProver;
 use crate::gpus;
 use crate::key::{self, KeyLoader};
@@ -69,7 +70,7 @@ const PROOFS: u64 = 100;
 
 /// A device that is ready to prove.
 pub struct Engine {
-    team: Arc<dyn DynProver>,
+    pub(crate) team: Arc<dyn DynProver>,
     /// The CPU, where it is not the team itself.
     cpu: Option<Arc<dyn DynProver>>,
     auto: bool,
@@ -80,6 +81,7 @@ pub struct Engine {
     patience: Duration,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
+    pub(crate) densities: Densities,
 }
 
 impl Engine {
@@ -164,8 +166,9 @@ impl Engine {
             DeviceKind::Cuda | DeviceKind::Sim => Some(self::team(1, || Ok(Cpu::new(1)))?),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        let (proofs, patience, wrong_proofs) = (PROOFS, PATIENCE, Arc::default());
-        Ok(Self { team, cpu, auto, layout, at_once: 1, proofs, is_for_one: false, patience, report, wrong_proofs })
+        let (proofs, patience, wrong_proofs, densities) = (PROOFS, PATIENCE, Arc::default(), Densities::default());
+        let (at_once, is_for_one) = (1, false);
+        Ok(Self { team, cpu, auto, layout, at_once, proofs, is_for_one, patience, report, wrong_proofs, densities })
     }
 
     /// This engine, for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's

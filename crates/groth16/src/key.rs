@@ -5,6 +5,8 @@ use crate::plan::{self, Layout, Queries, Schedule, Shape, WireSet, WitnessQuery}
 use crate::powers::rows_of;
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 use tandem_ops::{
     Coset, Curve, Gather, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored,
     Unaligned,
@@ -236,6 +238,33 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
     pub(crate) rows: Option<[<B as Gather>::Map; 2]>,
     pub(crate) witness: Vec<WitnessShare<C, B>>,
     pub(crate) quotient: Vec<QuotientShare<C, B>>,
+    pub(crate) picks: Picks<B>,
+}
+
+/// Which values a lane's sums are over, by the number of its share: of the last proof, as those of a circuit are the same each time.
+pub(crate) struct Picks<B: Gather>(Mutex<Vec<(usize, Arc<Vec<u32>>, Arc<B::Map>)>>);
+
+impl<B: Gather> Picks<B> {
+    /// The map of the values `wires[range]` of `of` for the sums of share number `share`, which lies on `lane`.
+    pub(crate) fn of(
+        &self,
+        backend: &B,
+        (share, lane): (usize, Lane),
+        (wires, range): (&Arc<Vec<u32>>, Range<usize>),
+        of: usize,
+    ) -> tandem_ops::Result<Arc<B::Map>> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock().iter().find(|held| held.0 == share).map(|(_, wires, map)| (wires.clone(), map.clone()));
+        if let Some((held, map)) = held {
+            if Arc::ptr_eq(&held, wires) || held == *wires {
+                return Ok(map);
+            }
+        }
+        lock().retain(|held| held.0 != share);
+        let map = Arc::new(backend.load_map(lane, &wires[range], of)?);
+        lock().push((share, wires.clone(), map.clone()));
+        Ok(map)
+    }
 }
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
@@ -328,8 +357,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
-        let (points, coset) = (points.clone(), coset::<C>(queries.shape.domain));
-        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient })
+        let (points, coset, picks) = (points.clone(), coset::<C>(queries.shape.domain), Picks(Mutex::default()));
+        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient, picks })
     }
 
     fn load_witness(

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Msm, ProofBackend, ScalarRecoding, Scalars,
+    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, ProofBackend, ScalarRecoding, Scalars,
 };
 use tandem_proof::settled;
 
@@ -51,17 +51,22 @@ impl<C: Curve> PartialEq for Proof<C> {
 }
 
 /// A witness on buffers of a key's lanes.
-struct Uploaded<C: Curve, W> {
+struct Uploaded<C: Curve, B: Backend, W> {
     witness: Witness<C>,
     wires: Vec<W>,
+    /// Of a key without matrices, the sides of the constraints.
+    sides: Option<Sides<B>>,
     host: Vec<HostSpan>,
 }
 
+/// Left and right factors of the rows, with zeros up to the end of the domain, on their way.
+pub(crate) type Sides<B> = [Arriving<<B as Backend>::Buf<Mont>>; 2];
+
 /// What a proof works with.
-type Wires<C, B> = Uploaded<C, <B as Backend>::Buf<Canonical>>;
+type Wires<C, B> = Uploaded<C, B, <B as Backend>::Buf<Canonical>>;
 
 /// A witness on its way to a key's lanes, for one proof. Wiped when dropped.
-pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, Arriving<B::Buf<Canonical>>>);
+pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, B, Arriving<B::Buf<Canonical>>>);
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// Fails unless the witness is of the key's circuit, and brings along what the key asks for.
@@ -113,19 +118,21 @@ pub fn stage<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Staged<C, B>> {
     let beside = |lanes: &[Lane], values: &Arc<HostBuf<Canonical>>| {
-        lanes.iter().map(|&lane| backend.upload_beside(lane, values)).collect()
+        lanes.iter().map(|&lane| backend.upload_beside(lane, values, values.len())).collect()
     };
-    uploaded(key, witness, request, UPLOADS, beside).map(Staged)
+    uploaded(backend, key, witness, request, UPLOADS, beside).map(Staged)
 }
 
-/// The witness as `upload` brings it to the lanes that want all of it, in one of their queues.
+/// The witness as `upload` brings it to the lanes that want all of it, in one of their queues, and the sides of the constraints that come with
+/// it, in any case beside what the lanes do.
 fn uploaded<C: Curve, B: ProofBackend<C>, W>(
+    backend: &B,
     key: &ProvingKey<C, B>,
     witness: &Witness<C>,
     request: &Request<'_>,
     queue: usize,
     upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<W>>,
-) -> Result<Uploaded<C, W>> {
+) -> Result<Uploaded<C, B, W>> {
     key.check_witness(witness)?;
     request.check()?;
     let (lanes, mut host) = (&key.schedule.whole, Vec::new());
@@ -136,7 +143,21 @@ fn uploaded<C: Curve, B: ProofBackend<C>, W>(
         wires
     })?;
     lanes.iter().for_each(|&lane| request.progress.enqueued(UPLOAD, lane));
-    Ok(Uploaded { witness: witness.clone(), wires, host })
+    let side = |lane, name, values: &Arc<HostBuf<Mont>>| {
+        let span = request.timeline.begin_in(lane, UPLOADS, name);
+        let side = backend.upload_beside(lane, values, key.shape().domain)?;
+        request.timeline.end(span);
+        request.progress.enqueued(name, lane);
+        Result::Ok(side)
+    };
+    let sides = match witness.evaluations().filter(|_| key.matrices.is_none()) {
+        Some(evaluations) => {
+            let ([a, b], chains) = (evaluations.shared(), key.schedule.chains);
+            Some([side(chains.a, "upload a", a)?, side(chains.b, "upload b", b)?])
+        }
+        None => None,
+    };
+    Ok(Uploaded { witness: witness.clone(), wires, sides, host })
 }
 
 /// Uploads the witness of a proof that begins with it, over all links at once.
@@ -146,7 +167,7 @@ fn upload<C: Curve, B: ProofBackend<C>>(
     witness: &Witness<C>,
     request: &Request<'_>,
 ) -> Result<Wires<C, B>> {
-    uploaded(key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
+    uploaded(backend, key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
 }
 
 const UPLOAD: &str = "upload witness";
@@ -210,9 +231,9 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
         return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
     }
     make(backend, key, verifier, blinding, request, || {
-        let Uploaded { witness, wires, host } = staged;
+        let Uploaded { witness, wires, sides, host } = staged;
         let wires = wires.into_iter().map(|buf| backend.arrived(buf)).collect::<tandem_ops::Result<_>>()?;
-        Ok(Uploaded { witness, wires, host })
+        Ok(Uploaded { witness, wires, sides, host })
     })
 }
 
@@ -255,8 +276,9 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     let terms = OnceLock::new();
     let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
-        let Uploaded { witness, wires, mut host } = wires()?;
-        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, witness.evaluations(), request))?;
+        let Uploaded { witness, wires, sides, mut host } = wires()?;
+        let of_witness = (witness.evaluations(), sides);
+        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, of_witness, request))?;
         Result::Ok((sums, witness, host))
     })?;
     let Some(terms) = terms.into_inner() else { unreachable!("the scope ended before its task") };
@@ -271,12 +293,12 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: Vec<B::Buf<Canonical>>,
-    evaluations: Option<&Evaluations<C>>,
+    (evaluations, sides): (Option<&Evaluations<C>>, Option<Sides<B>>),
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let sum_witness =
         |chosen: &(dyn Fn(Lane) -> bool + Sync)| sum_witness(backend, key, &wires, evaluations, chosen, request);
-    let quotient = || quotient(backend, key, &wires, evaluations, request);
+    let quotient = || quotient(backend, key, &wires, sides, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
     let others_wait =
@@ -325,7 +347,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
-    for part in key.witness.iter().filter(|part| chosen(part.share.lane)) {
+    for (number, part) in key.witness.iter().enumerate().filter(|(_, part)| chosen(part.share.lane)) {
         let (lane, range) = (part.share.lane, part.share.range.clone());
         let own;
         let named = match part.wires {
@@ -336,7 +358,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         let scalars = match (named, on::<B>(wires, lane), wires.first()) {
             (Some(named), Some(whole), _) => {
                 own = request.enqueue(lane, "pick wires", || {
-                    let map = backend.load_map(lane, &named[range.clone()], whole.len())?;
+                    let map = key.picks.of(backend, (number, lane), (named, range.clone()), whole.len())?;
                     let mut picked = backend.alloc(lane, range.len())?;
                     backend.gather(&map, whole, &mut picked)?;
                     Ok(picked)
