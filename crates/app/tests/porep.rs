@@ -39,6 +39,20 @@ fn each_shape_is_proved_and_measured() {
     }
 }
 
+/// Pretend GPUs plan as if they had so much.
+#[test]
+fn points_come_in_pieces_where_memory_is_short() {
+    let bench = ["bench", "porep", "--log-n", "14", "--partitions", "1", "--device", "sim:2"];
+    let (_, stderr) = run(0, &[&bench[..], &["--gpu-memory", "3MiB"]].concat());
+    assert!(stderr.contains("pieces, 3 MiB at most") && stderr.contains("sums over the witness"), "{stderr}");
+    let (_, stderr) = run(0, &[&bench[..], &["--gpu-memory", "1GiB"]].concat());
+    assert!(stderr.contains("points stay there"), "{stderr}");
+    let (_, stderr) = run(3, &[&bench[..], &["--gpu-memory", "1MiB"]].concat());
+    assert!(stderr.contains("1048576"), "{stderr}");
+    let (_, stderr) = run(2, &[&bench[..], &["--gpu-memory", "1K"]].concat());
+    assert!(stderr.contains("from 1 MiB"), "{stderr}");
+}
+
 #[test]
 fn wrong_options_are_refused() {
     for (args, says) in [

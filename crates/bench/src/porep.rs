@@ -92,7 +92,9 @@ pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
     let partitions = args.partitions.unwrap_or(of_shape);
     let mut opened = session.open()?;
     opened.engine = opened.engine.for_proofs(args.uses);
-    let made = session.trace.step("make key", || SyntheticPartition::make(sizes, &session.bars))?;
+    let is_cuda = opened.engine.report().kind == DeviceKind::Cuda;
+    let waits = is_cuda || session.gpu_memory.is_some();
+    let made = session.trace.step("make key", || SyntheticPartition::make(sizes, waits, &session.bars))?;
     let begun = Instant::now();
     let key = session.trace.step("load key", || opened.engine.load_partition(&made, &session.bars))?;
     if let Some(note) = key.note() {
@@ -108,6 +110,9 @@ pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
         "{shape} of 2^{} rows, {device}, {partitions} partitions a proof, {jobs}, key loaded in {load_seconds:.1} s; every proof verified",
         sizes.log_domain
     ));
+    if let (Some(plan), true) = (key.plan(), waits) {
+        session.note(&plan);
+    }
     let bench = Bench { session, opened: &opened, key: &key, assignments: &assignments, jobs: args.jobs };
     // Two of each job, so that all memory that is used in turn has been taken.
     bench.measure(args.jobs, 2)?;
@@ -117,7 +122,6 @@ pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
     let traffic = tandem_cuda::traffic().since(traffic);
 
     let window = Window::of(&parts);
-    let is_cuda = opened.engine.report().kind == DeviceKind::Cuda;
     let bound_ms = match is_cuda {
         true => {
             let witness = opened.engine.assignment(&assignments[0].view())?;

@@ -42,8 +42,8 @@ pub(crate) struct KeyLoader {
     pub(crate) layout: Layout,
     /// Proofs that a key is expected to make.
     pub(crate) proofs: u64,
-    /// Whether it makes no more than one, so that the CPU need not hold points beyond the sum that takes them.
-    pub(crate) is_for_one: bool,
+    /// Whether points may be left where they are until a sum takes them: where the CPU makes one proof and no more, or GPUs have little memory.
+    pub(crate) points_wait: bool,
     /// How long memory that others hold is waited for.
     pub(crate) patience: Duration,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
@@ -301,7 +301,7 @@ pub(crate) fn checked<C: AnyCurve, S: System<C>>(
     if let Held::Blocks(blocks) = held {
         blocks.remember();
         // Sums of other systems take the same points again and again.
-        if loader.is_for_one && S::PROTOCOL == Protocol::Groth16 {
+        if loader.points_wait && S::PROTOCOL == Protocol::Groth16 {
             blocks.let_wait();
         }
     }

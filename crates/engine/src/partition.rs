@@ -12,13 +12,14 @@ use tandem_ops::Bls12_381;
 pub struct SyntheticPartition(Arc<PartitionKey>);
 
 impl SyntheticPartition {
-    /// Makes it, on all cores.
+    /// Makes it, on all cores. With `waits`, its points may be left where they are until a sum takes them.
     ///
     /// # Errors
     /// [`Error::BadInput`] for sizes that no partition has; [`Error::Interrupted`]; [`Error::OutOfMemory`].
-    pub fn make(partition: Partition, progress: &dyn Progress) -> Result<Self> {
+    pub fn make(partition: Partition, waits: bool, progress: &dyn Progress) -> Result<Self> {
         tandem_ops::threads::ready()?;
-        Ok(Self(Arc::new(PartitionKey::make(partition, progress).map_err(prover)?)))
+        let key = PartitionKey::make(partition, progress).map_err(prover)?;
+        Ok(Self(Arc::new(if waits { key.waiting() } else { key })))
     }
 
     /// An assignment of it, drawn from `seed`.

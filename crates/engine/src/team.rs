@@ -314,7 +314,8 @@ where
     S: System<C, Verifier = PreparedKey<C>, Blinding = Blinding<C>, Points = Proof<C>>,
 {
     fn plan(&self) -> String {
-        self.key.plan().to_string()
+        let memory = self.key.memory().iter().map(|plan| format!("\n{plan}"));
+        memory.fold(self.key.plan().to_string(), |text, plan| text + &plan)
     }
 
     fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {

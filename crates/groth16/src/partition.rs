@@ -124,32 +124,36 @@ fn rank(wire: usize, of: usize, all: usize) -> (usize, bool) {
     (below(wire), below(wire + 1) > below(wire))
 }
 
-/// A table of points, read again and again.
-struct Cycle(Vec<u8>);
+/// A table of points, read again and again. Where they wait, each sum reads its own.
+#[derive(Clone)]
+struct Cycle {
+    table: Arc<Vec<u8>>,
+    waits: bool,
+}
 
 impl Cycle {
     /// The multiples of the generator by `factors`.
-    fn of<G: Group<Curve = Bls12_381>>(factors: &[Fr], progress: &dyn Progress) -> Result<Arc<Cycle>> {
+    fn of<G: Group<Curve = Bls12_381>>(factors: &[Fr], progress: &dyn Progress) -> Result<Cycle> {
         let table = Table::<G>::new(<G::Ark as PrimeGroup>::generator(), factors.len())?;
         let mut bytes = memory::reserve(OP, factors.len() * size_of::<G::Point>())?;
         table.multiply(factors, progress, |points| {
             bytes.extend_from_slice(bytemuck::cast_slice(points));
             Ok(())
         })?;
-        Ok(Arc::new(Cycle(bytes)))
+        Ok(Cycle { table: Arc::new(bytes), waits: false })
     }
 
     /// `count` points from number `first` on.
-    fn points<T: Wire>(self: &Arc<Self>, first: usize, count: usize) -> Result<Stored<'_, T>> {
+    fn points<T: Wire>(&self, first: usize, count: usize) -> Result<Stored<'_, T>> {
         let range = first * size_of::<T>()..(first + count) * size_of::<T>();
         let none = || Error::Circuit("a partition has no whole points".into());
-        Stored::outside(&**self, range).ok_or_else(none)
+        Stored::outside(self, range).ok_or_else(none)
     }
 }
 
 impl Outside for Cycle {
     fn read(&self, at: usize, mut into: &mut [u8]) -> tandem_ops::Result<()> {
-        let (Self(bytes), mut at) = (self, at);
+        let (bytes, mut at) = (&self.table, at);
         while !into.is_empty() {
             let from = &bytes[at % bytes.len()..];
             let (now, rest) = into.split_at_mut(from.len().min(into.len()));
@@ -162,6 +166,10 @@ impl Outside for Cycle {
     fn block_bytes(&self) -> usize {
         1 << 20
     }
+
+    fn later(&self) -> Option<Arc<dyn Outside>> {
+        self.waits.then(|| Arc::new(self.clone()) as _)
+    }
 }
 
 /// The key of a partition, and the secret of it.
@@ -172,8 +180,8 @@ pub struct PartitionKey {
     /// Factors of the points of the constant and of each public value.
     ic_factors: Vec<Fr>,
     ic: Vec<P1<Bls12_381>>,
-    g1: Arc<Cycle>,
-    g2: Arc<Cycle>,
+    g1: Cycle,
+    g2: Cycle,
 }
 
 impl PartitionKey {
@@ -210,6 +218,13 @@ impl PartitionKey {
         })?;
         let points = single_points(&secret);
         Ok(Self { partition, secret, points, ic_factors, ic, g1, g2 })
+    }
+
+    /// This key with points that may wait until a sum takes them.
+    #[must_use]
+    pub fn waiting(self) -> Self {
+        let waiting = |cycle| Cycle { waits: true, ..cycle };
+        Self { g1: waiting(self.g1), g2: waiting(self.g2), ..self }
     }
 
     /// Its sizes.

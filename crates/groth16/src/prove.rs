@@ -2,16 +2,19 @@
 
 use crate::blinding::Terms;
 use crate::finish::{Part, Sums};
+use crate::key::Points;
 use crate::plan::{TransformPlacement, WireSet, WitnessQuery};
 use crate::quotient::quotient;
 use crate::{Blinding, Error, Evaluations, HostSpan, PreparedKey, ProvingKey, Request, Result, Shape, Witness, P1, P2};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, ProofBackend, ScalarRecoding, Scalars,
+    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, Pending, ProofBackend,
+    ScalarRecoding, Scalars,
 };
 use tandem_proof::settled;
 
@@ -319,14 +322,14 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
     drop(wires);
+    let mut bases = Bringing::new(backend, request);
     for (part, values) in key.quotient.iter().zip(quotient) {
         let lane = part.share.lane;
         let digits = request.enqueue(lane, "quotient digits", || {
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))
         })?;
         drop(values);
-        let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
-        let sum = request.enqueue(lane, "MSM H", sum)?;
+        let sum = bases.sum::<C::G1>("MSM H", (lane, &part.plan), &part.bases, &digits)?;
         sums.c.push(Part::new(sum, units::<C::G1>(part.share.range.len()), request));
     }
     Ok(sums)
@@ -347,6 +350,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
+    let mut bring = Bringing::new(backend, request);
     for (number, part) in key.witness.iter().enumerate().filter(|(_, part)| chosen(part.share.lane)) {
         let (lane, range) = (part.share.lane, part.share.range.clone());
         let own;
@@ -378,13 +382,11 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
         let points = part.share.range.len();
         if let Some(bases) = &part.b2 {
-            let sum = || Msm::<C::G2>::msm(backend, bases, &digits, &request.timeline);
-            let sum = request.enqueue(lane, "MSM B2", sum)?;
+            let sum = bring.sum::<C::G2>("MSM B2", (lane, &part.plan), bases, &digits)?;
             sums.b2.push(Part::new(sum, units::<C::G2>(points), request));
         }
         for (sum, bases) in &part.g1 {
-            let pending =
-                request.enqueue(lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits, &request.timeline))?;
+            let pending = bring.sum::<C::G1>(name(*sum), (lane, &part.plan), bases, &digits)?;
             let part = Part::new(pending, units::<C::G1>(points), request);
             match sum {
                 WitnessQuery::A => sums.a.push(part),
@@ -394,6 +396,57 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         }
     }
     Ok(sums)
+}
+
+/// Points on their way to sums that take them from where they came from.
+struct Bringing<'a, B: Backend> {
+    backend: &'a B,
+    request: &'a Request<'a>,
+    /// What ends when the sums over the last of them, lane by lane, have been enqueued and done.
+    marks: VecDeque<(Lane, Pending<Vec<Canonical>>)>,
+}
+
+/// Of one lane, points that are summed and points on their way.
+const AT_ONCE: usize = 2;
+
+impl<'a, B: Backend> Bringing<'a, B> {
+    fn new(backend: &'a B, request: &'a Request<'a>) -> Self {
+        Bringing { backend, request, marks: VecDeque::new() }
+    }
+
+    /// Enqueues a sum. Where its points wait, they are brought to the lane beside the sum before, whose points are gone before those of the next
+    /// sum come.
+    fn sum<G: Group>(
+        &mut self,
+        name: &'static str,
+        (lane, plan): (Lane, &B::Plan),
+        points: &Points<G, B>,
+        digits: &B::Entries,
+    ) -> Result<Pending<G::Ark>>
+    where
+        B: Msm<G>,
+    {
+        let Self { backend, request, .. } = *self;
+        let sum =
+            |bases: &B::Bases| request.enqueue(lane, name, || Msm::<G>::msm(backend, bases, digits, &request.timeline));
+        let (set, points) = match points {
+            Points::There(bases) => return sum(bases),
+            Points::Waiting { set, points } => (*set, points),
+        };
+        while self.marks.iter().filter(|mark| mark.0 == lane).count() >= AT_ONCE {
+            let first = self.marks.iter().position(|mark| mark.0 == lane).and_then(|at| self.marks.remove(at));
+            first.map_or(Ok(Vec::new()), |(_, mark)| mark.wait())?;
+        }
+        request.check()?;
+        let span = request.timeline.begin_in(lane, UPLOADS, "upload points");
+        let bases = Msm::<G>::load(backend, lane, plan, set, points.stored())?;
+        request.timeline.end(span);
+        let pending = sum(&bases)?;
+        drop(bases);
+        let mark = backend.alloc::<Canonical>(lane, 1)?;
+        self.marks.push_back((lane, backend.download(&mark)?));
+        Ok(pending)
+    }
 }
 
 /// What a sum counts in a proof's progress: a point of G1 one, a point of G2 three, as products of its coordinates take three of G1's.

@@ -118,6 +118,14 @@ impl Cuda {
         Self::open_as(devices, |lane| lane.least_passes = least)
     }
 
+    /// The team of `devices`, of each of which it takes no more than so many bytes, beside the runtime's own.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn within(devices: &[Device], bytes: Option<u64>) -> Result<Self> {
+        Self::open_as(devices, |lane| bytes.into_iter().for_each(|bytes| lane.limit_to(bytes)))
+    }
+
     fn open_as(devices: &[Device], change: impl Fn(&mut LaneCtx)) -> Result<Self> {
         const OP: &str = "open GPUs";
         if devices.is_empty() {

@@ -3,6 +3,7 @@
 use ark_ff::Field;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 use tandem_groth16::check::check_powers_points;
 use tandem_groth16::partition::{Partition, PartitionAssignment, PartitionKey};
 use tandem_groth16::{
@@ -42,12 +43,54 @@ fn witness(made: &PartitionAssignment) -> Witness<Bls12_381> {
 }
 
 fn passes(key: &PartitionKey, made: &PartitionAssignment, lanes: usize) -> bool {
-    let (view, cpu) = (key.view().unwrap(), Cpu::new(lanes));
-    let loaded = ProvingKey::load_powers(&cpu, &view, Layout::Split, 1).unwrap();
-    let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
+    let cpu = Cpu::new(lanes);
+    let loaded = ProvingKey::load_powers(&cpu, &key.view().unwrap(), Layout::Split, 1).unwrap();
+    proves(&cpu, key, &loaded, made)
+}
+
+fn proves(cpu: &Cpu, key: &PartitionKey, loaded: &ProvingKey<Bls12_381, Cpu>, made: &PartitionAssignment) -> bool {
+    let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
     let (blinding, request) = (Blinding::random().unwrap(), Request::new(Timeline::none(), &Silent));
-    let made = prove_verified(&cpu, &loaded, &verifier, &witness(made), &blinding, &request).unwrap();
+    let made = prove_verified(cpu, loaded, &verifier, &witness(made), &blinding, &request).unwrap();
     made.verdict.is_ok()
+}
+
+#[test]
+fn points_that_do_not_fit_come_in_pieces() {
+    let key = PartitionKey::with_period(SMALL, LONG, &Silent).unwrap().waiting();
+    let view = key.view().unwrap();
+    let (mut seen, mut refused) = (BTreeSet::new(), 0);
+    for kib in [40, 60, 80, 90, 100, 120, 140, 160, 200, 240, 10_000] {
+        for layout in [Layout::Split, Layout::Roles] {
+            let cpu = Cpu::with_memory(2, kib << 10);
+            let loaded = match ProvingKey::load_powers(&cpu, &view, layout, 1000) {
+                Ok(loaded) => loaded,
+                Err(Error::Backend(tandem_ops::Error::OutOfMemory { wanted, free, .. })) => {
+                    assert!(wanted > free && free == kib << 10);
+                    refused += 1;
+                    continue;
+                }
+                Err(other) => panic!("{other}"),
+            };
+            for plan in loaded.memory() {
+                assert!(plan.pieces.is_none() || plan.fits(), "{plan}");
+                seen.insert(plan.pieces);
+            }
+            // One proof after the other, of values that differ.
+            for seed in [1, 2] {
+                assert!(proves(&cpu, &key, &loaded, &key.assignment(seed).unwrap()), "{kib} KiB, {layout:?}");
+            }
+        }
+    }
+    assert!(
+        refused > 0 && seen.contains(&None) && seen.iter().flatten().any(|&pieces| pieces > 2),
+        "{refused}: {seen:?}"
+    );
+    // Points that may not wait stay, whatever the plan says.
+    let key = PartitionKey::with_period(SMALL, LONG, &Silent).unwrap();
+    let cpu = Cpu::with_memory(2, 10_000 << 10);
+    let loaded = ProvingKey::load_powers(&cpu, &key.view().unwrap(), Layout::Split, 1).unwrap();
+    assert!(loaded.memory().iter().all(|plan| plan.pieces.is_none()));
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub struct Cpu {
     epoch: Instant,
     roots: ntt::Roots,
     simd: Option<Avx512>,
+    /// What all lanes together say that they have.
+    memory_bytes: u64,
 }
 
 /// Elements in host memory that belong to a lane.
@@ -73,12 +75,18 @@ impl<T: Wire> Drop for Buf<T> {
 impl Cpu {
     /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
     pub fn new(lanes: usize) -> Self {
-        Cpu { lanes: lanes.max(1), epoch: Instant::now(), roots: ntt::Roots::default(), simd: simd::default() }
+        let (epoch, roots, simd) = (Instant::now(), ntt::Roots::default(), simd::default());
+        Cpu { lanes: lanes.max(1), epoch, roots, simd, memory_bytes: u64::MAX }
     }
 
     /// As [`Cpu::new`], without the instructions that only some processors have.
     pub fn plain(lanes: usize) -> Self {
         Cpu { simd: None, ..Self::new(lanes) }
+    }
+
+    /// As [`Cpu::new`], with lanes that say that they have so many bytes each: for what is decided by that.
+    pub fn with_memory(lanes: usize, bytes: u64) -> Self {
+        Cpu { memory_bytes: bytes.saturating_mul(lanes.max(1) as u64), ..Self::new(lanes) }
     }
 
     fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {
@@ -117,7 +125,7 @@ impl Backend for Cpu {
 
     fn info(&self) -> Info {
         let threads = threads::count();
-        let free = memory::host().free;
+        let free = memory::host().free.min(self.memory_bytes);
         let (kind, lane_names) = match self.lanes {
             1 => (DeviceKind::Cpu, vec![format!("CPU, {threads} threads")]),
             n => (DeviceKind::Sim, (0..n).map(|i| format!("pretend GPU (sim:{i})")).collect()),
