@@ -50,11 +50,9 @@ fn prove<S>(provers: &[Assignment<S>], r_s: &[S], s_s: &[S], srs: &SRS) -> Resul
     }
     let (r_s, s_s) =
         (assignment::scalars("r", r_s.as_ptr(), circuits)?, assignment::scalars("s", s_s.as_ptr(), circuits)?);
-    let view = |(i, prover): (usize, &Assignment<S>)| {
-        // What was found is of this circuit, of which there may be many.
-        prover.view([r_s[i], s_s[i]]).map_err(|e| e.of_circuit(i, circuits))
-    };
-    srs.prove(&provers.iter().enumerate().map(view).collect::<Result<Vec<_>, _>>()?)
+    // What was found is of this circuit, of which there may be many.
+    let views = (0..circuits).map(|i| provers[i].view([r_s[i], s_s[i]]).map_err(|e| e.of_circuit(i, circuits)));
+    srs.prove(&views.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Fails unless there is room for so many proofs.
