@@ -214,8 +214,13 @@ impl System<Bls12_381> for Powers {
         Sizes { variables, publics, domain }
     }
 
-    fn check(_: &dyn Team<Bls12_381>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
-        tandem_groth16::check::check_powers_points(view, progress)
+    fn check(team: &dyn Team<Bls12_381>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        match team.powers_pass(view, progress) {
+            Ok(true) => Ok(()),
+            Err(tandem_groth16::Error::Interrupted) => Err(tandem_groth16::Error::Interrupted),
+            // The CPU says which point it is, or that the device erred.
+            Ok(false) | Err(_) => tandem_groth16::check::check_powers_points(view, progress),
+        }
     }
 
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
