@@ -34,7 +34,7 @@ pub(crate) struct BenchPorep {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     partitions: Option<u32>,
     /// Proofs that the key is loaded for: the more, the larger the tables of multiples
-    #[arg(long, value_name = "PROOFS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "PROOFS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     uses: u64,
     /// Append one JSON row for each partition, and one for all, to this file, or print them on stdout for -
     #[arg(long, value_name = "FILE")]
@@ -82,8 +82,15 @@ impl Shape {
     }
 }
 
-/// Assignments that the partitions take in turn: two, so that what one leaves behind does not pass for the other.
-const ASSIGNMENTS: u64 = 2;
+/// Assignments that the partitions take in turn: two, so that what one leaves behind does not pass for the other, but of the largest, which take
+/// 17 GB each, one.
+fn assignments(sizes: &Partition) -> u64 {
+    if sizes.log_domain > 24 {
+        1
+    } else {
+        2
+    }
+}
 
 pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
     let rows = Rows::open(session, args.json.as_deref())?;
@@ -95,13 +102,16 @@ pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
     let is_cuda = opened.engine.report().kind == DeviceKind::Cuda;
     let waits = is_cuda || session.gpu_memory.is_some();
     let made = session.trace.step("make key", || SyntheticPartition::make(sizes, waits, &session.bars))?;
+    session.note(&format!("{:.1} s: the key is made", session.begun.elapsed().as_secs_f64()));
     let begun = Instant::now();
     let key = session.trace.step("load key", || opened.engine.load_partition(&made, &session.bars))?;
     if let Some(note) = key.note() {
         return Err(Failure::device(format!("nothing to measure on this device: {note}")));
     }
     let load_seconds = begun.elapsed().as_secs_f64();
-    let assign = || (0..ASSIGNMENTS).map(|seed| made.assignment(seed)).collect::<tandem_engine::Result<Vec<_>>>();
+    session.note(&format!("{:.1} s: the key is loaded", session.begun.elapsed().as_secs_f64()));
+    let assign =
+        || (0..assignments(&sizes)).map(|seed| made.assignment(seed)).collect::<tandem_engine::Result<Vec<_>>>();
     let assignments = session.trace.step("make assignments", assign)?;
     session.bars.clear();
     let device = opened.engine.report().lanes.join(", ");

@@ -265,7 +265,10 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
 }
 
 /// Which values a lane's sums are over, by the number of its share: of the last proof, as those of a circuit are the same each time.
-pub(crate) struct Picks<B: Gather>(Mutex<Vec<(usize, Arc<Vec<u32>>, Arc<B::Map>)>>);
+pub(crate) struct Picks<B: Gather>(Mutex<Vec<Pick<B::Map>>>);
+
+/// The number of a share, the wires that it is of, and the map of its own.
+type Pick<M> = (usize, Arc<Vec<u32>>, Arc<M>);
 
 impl<B: Gather> Picks<B> {
     /// The map of the values `wires[range]` of `of` for the sums of share number `share`, which lies on `lane`.

@@ -23,7 +23,9 @@ use ark_ff::{AdditiveGroup, BigInteger, FftField, Field, PrimeField, UniformRand
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use tandem_ops::memory::Pages;
 use tandem_ops::{memory, Bls12_381, Curve, Group, Mont, Outside, Stored, Wire};
 use tandem_proof::fixed_base::Table;
 use zeroize::Zeroizing;
@@ -257,21 +259,17 @@ impl PartitionKey {
     /// [`Error::Backend`] where there is not enough memory.
     pub fn assignment(&self, seed: u64) -> Result<PartitionAssignment> {
         let Partition { rows, inputs, aux, in_a, in_b, ones, dense, .. } = self.partition;
-        let zeros = |len: usize| -> Result<Vec<[u64; 4]>> {
-            memory::check(OP, 32 * len as u64)?;
-            // Memory that is made when it is first written, which all cores do.
-            Ok(vec![[0; 4]; len])
-        };
         let mut made = PartitionAssignment {
-            inputs: zeros(inputs)?,
-            aux: zeros(aux)?,
-            a: zeros(rows)?,
-            b: zeros(rows)?,
-            c: zeros(rows)?,
+            inputs: Elements::zeros(inputs)?,
+            aux: Elements::zeros(aux)?,
+            a: Elements::zeros(rows)?,
+            b: Elements::zeros(rows)?,
+            c: Elements::zeros(rows)?,
             a_aux: set(aux, in_a)?,
-            b_inputs: vec![1],
+            b_inputs: memory::filled(OP, inputs.div_ceil(64), 0u64)?,
             b_aux: set(aux, in_b)?,
         };
+        made.b_inputs[0] = 1;
         let one = Bls12_381::mont(Fr::ONE).0;
         // Of 2^32.
         let (full, one_or_full) = ((dense * 2f64.powi(32)) as u64, ((dense + ones) * 2f64.powi(32)) as u64);
@@ -349,7 +347,8 @@ impl PartitionKey {
             basis
         };
         let sides = made.a.par_chunks(GRAIN).zip(made.b.par_chunks(GRAIN)).zip(made.c.par_chunks(GRAIN));
-        let of_chunk = |(chunk, ((a, b), c)): (usize, ((&[[u64; 4]], &[[u64; 4]]), &[[u64; 4]]))| {
+        type Side<'a> = &'a [[u64; 4]];
+        let of_chunk = |(chunk, ((a, b), c)): (usize, ((Side<'_>, Side<'_>), Side<'_>))| {
             let basis = basis(chunk * GRAIN, a.len());
             [a, b, c].map(|side| side.iter().zip(&basis).map(|(x, l)| element(x) * l).sum::<Fr>())
         };
@@ -362,18 +361,47 @@ impl PartitionKey {
     }
 }
 
+/// Elements in pages of their own, which are made when they are first written: on all cores, and large ones where the system has them.
+pub struct Elements {
+    pages: Pages,
+    len: usize,
+}
+
+impl Elements {
+    fn zeros(len: usize) -> Result<Self> {
+        let bytes = len * size_of::<[u64; 4]>();
+        memory::check(OP, bytes as u64)?;
+        let pages = Pages::zeros(bytes).ok_or_else(|| memory::refused(OP, bytes as u64))?;
+        Ok(Self { pages, len })
+    }
+}
+
+impl Deref for Elements {
+    type Target = [[u64; 4]];
+    fn deref(&self) -> &[[u64; 4]] {
+        bytemuck::cast_slice(&self.pages[..self.len * size_of::<[u64; 4]>()])
+    }
+}
+
+impl DerefMut for Elements {
+    fn deref_mut(&mut self) -> &mut [[u64; 4]] {
+        let bytes = self.len * size_of::<[u64; 4]>();
+        bytemuck::cast_slice_mut(&mut self.pages[..bytes])
+    }
+}
+
 /// What bellperson's prover would compute of a partition. Values are four limbs in Montgomery form. They are made up, and no secret.
 pub struct PartitionAssignment {
     /// The constant 1 and the public values.
-    pub inputs: Vec<[u64; 4]>,
+    pub inputs: Elements,
     /// The private values.
-    pub aux: Vec<[u64; 4]>,
+    pub aux: Elements,
     /// Left factors of the rows.
-    pub a: Vec<[u64; 4]>,
+    pub a: Elements,
     /// Right factors.
-    pub b: Vec<[u64; 4]>,
+    pub b: Elements,
     /// Products.
-    pub c: Vec<[u64; 4]>,
+    pub c: Elements,
     /// Private wires with a point in A, a bit each.
     pub a_aux: Vec<u64>,
     /// Public wires with a point in B.

@@ -101,6 +101,8 @@ fn proofs_verify_whatever_the_sizes_and_the_period() {
         (SMALL, 11 * 19),
         (Partition { inputs: 2, aux: 1, in_a: 0, in_b: 0, log_domain: 2, rows: 3, ones: 1.0, dense: 0.0 }, 11),
         (Partition { in_b: 470, in_a: 470, rows: 512, ones: 0.0, dense: 1.0, ..SMALL }, LONG),
+        // Inputs of more than a word of a density.
+        (Partition { inputs: 70, ..SMALL }, LONG),
         // More wires than rows.
         (Partition { log_domain: 8, rows: 256, ..SMALL }, 33),
     ] {
@@ -133,9 +135,11 @@ fn anything_else_is_refused() {
 
 #[test]
 fn values_have_their_shares_and_sets_their_sizes() {
-    let large = Partition { aux: 200_000, in_a: 199_321, in_b: 51_017, log_domain: 18, rows: 210_000, ..SMALL };
+    let large =
+        Partition { inputs: 130, aux: 200_000, in_a: 199_321, in_b: 51_017, log_domain: 18, rows: 210_000, ..SMALL };
     let key = PartitionKey::with_period(large, 11, &Silent).unwrap();
     let made = key.assignment(1).unwrap();
+    assert_eq!(made.b_inputs.len(), made.inputs.len().div_ceil(64));
     let one = Bls12_381::mont(Fr::ONE).0;
     let share = |of: &dyn Fn(&[u64; 4]) -> bool| made.aux.iter().filter(|x| of(x)).count() as f64 / 200_000.0;
     assert!((share(&|x| *x == one) - 0.4).abs() < 0.01 && (share(&|x| *x == [0; 4]) - 0.4).abs() < 0.01);
@@ -147,7 +151,7 @@ fn values_have_their_shares_and_sets_their_sizes() {
         .zip(made.c.iter())
         .all(|((a, b), c)| element(a) * element(b) == element(c)));
     let other = key.assignment(2).unwrap();
-    assert!(other.aux != made.aux && other.a[..1000] != made.a[..1000] && made.a[..1000] != made.b[..1000]);
+    assert!(other.aux[..] != made.aux[..] && other.a[..1000] != made.a[..1000] && made.a[..1000] != made.b[..1000]);
 }
 
 #[test]
