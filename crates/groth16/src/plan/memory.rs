@@ -171,7 +171,7 @@ fn with_pieces(
 }
 
 impl Schedule {
-    /// The same with each lane's shares cut into as many parts, one behind the other.
+    /// A schedule in which the shares of each lane are cut into as many parts, one behind the other.
     pub fn in_pieces(self, pieces: impl Fn(Lane) -> Option<usize>) -> Self {
         let parts = |share: &Share| -> Vec<Share> {
             let count = pieces(share.lane).unwrap_or(1);
