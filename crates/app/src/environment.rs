@@ -4,9 +4,10 @@ use tandem_console::report;
 use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 15] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 16] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
+    ("TANDEM_GPU_MEMORY", "--gpu-memory", "memory to take of each GPU, at most, such as 16GiB"),
     ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),
     ("TANDEM_COLOR", "--color", "auto, always or never"),
     ("TANDEM_MAX_STEPS", "--max-steps", "millions of steps of a circuit's program"),

@@ -138,6 +138,7 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
     }
     let (device, schedule) = (session.device.to_string(), tandem_console::values::name(&session.schedule));
     let threads = tandem_ops::threads::count().to_string();
+    let gpu_memory = session.gpu_memory.map(|bytes| bytes.to_string());
     let (memory, proofs) = (config.key_memory_mib.to_string(), config.key_proofs.to_string());
     let cached = config.key_cache_mib.to_string();
     let worker = move |role: Role<'_>| {
@@ -152,6 +153,9 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
             Role::Prover(of) => of,
         };
         command.args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
+        if let Some(bytes) = &gpu_memory {
+            command.args(["--gpu-memory", bytes]);
+        }
         command.args(["--key-memory-mib", &memory, "--key-proofs", &proofs, "--key-cache-mib", &cached]);
         command
     };
@@ -176,7 +180,7 @@ pub(crate) fn calculator() -> Outcome {
 }
 
 pub(crate) fn worker(session: &Session, args: &Worker) -> Outcome {
-    let open = || tandem_engine::Engine::open_as(&session.device, session.schedule.into());
+    let open = || tandem_engine::Engine::open_within(&session.device, session.schedule.into(), session.gpu_memory);
     let room = tandem_service::KeyRoom {
         bytes: args.key_memory_mib << 20,
         proofs: args.key_proofs,

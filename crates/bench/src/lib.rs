@@ -12,6 +12,7 @@ mod measure;
 mod msm;
 mod ntt;
 mod plot;
+mod porep;
 mod poseidon;
 mod proofs;
 mod reduce;
@@ -100,6 +101,10 @@ enum Bench {
         after_help = "Examples:\n  tandem bench fflonk --log-n 14..16\n  tandem bench fflonk --log-n 14 --keep keys"
     )]
     Fflonk(proofs::BenchPlonk),
+    /// Filecoin's proofs: made-up partitions of the real sizes, prepared, uploaded and proved one after the other
+    #[command(after_help = "Examples:\n  tandem bench porep --log-n 16 --partitions 3\n  \
+                            tandem bench porep --shape text -c 5 -j 3 --device cuda:0 --json rows.jsonl")]
+    Porep(porep::BenchPorep),
     /// A running service: proofs a second, what callers wait for, and what binds
     #[command(after_help = "Examples:\n  tandem bench serve circuit.zkey witness.wtns -c 1,2,4,8\n  \
                             tandem bench serve circuit.zkey witness.wtns --rate 20 --jobs 1000")]
@@ -171,6 +176,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         Bench::Groth16(args) => proofs::run(session, Protocol::Groth16, args, None),
         Bench::Plonk(args) => proofs::run(session, Protocol::Plonk, &args.proofs, args.keep.as_deref()),
         Bench::Fflonk(args) => proofs::run(session, Protocol::Fflonk, &args.proofs, args.keep.as_deref()),
+        Bench::Porep(args) => porep::run(session, args),
         Bench::Serve(args) => serve::run(session, args),
         Bench::Setup { dense, keep, ptau, options } => setup::run(session, options, *dense, *ptau, keep.as_deref()),
     }
@@ -206,6 +212,7 @@ impl Command {
                 named.inputs.extend(a.files.iter().cloned());
                 a.json.as_ref()
             }
+            Bench::Porep(a) => a.json.as_ref(),
             Bench::Ntt(a) => a.json.as_ref(),
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
@@ -224,6 +231,7 @@ impl Command {
             Bench::Reduce(a) => &a.shared.options.sweep.calls.plot,
             Bench::Ntt(a) => &a.plot,
             Bench::Sort(a) => &a.plot,
+            Bench::Porep(_) => return None,
             Bench::Serve(a) => &a.plot,
             Bench::Groth16(a) => &a.options.plot,
             Bench::Plonk(a) | Bench::Fflonk(a) => &a.proofs.options.plot,

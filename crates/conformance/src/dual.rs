@@ -152,10 +152,10 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
         left.into_iter().zip(right).map(|(l, r)| self.made(OP, Ok(l), Ok(r))).collect()
     }
 
-    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<Self::Buf<T>>> {
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>, len: usize) -> Result<Arriving<Self::Buf<T>>> {
         const OP: &str = "upload_beside";
         self.check_lane(OP, lane)?;
-        let (left, right) = (self.left.upload_beside(lane, src), self.right.upload_beside(lane, src));
+        let (left, right) = (self.left.upload_beside(lane, src, len), self.right.upload_beside(lane, src, len));
         let Pair(left, right) = self.both(OP, left, right)?;
         Ok(Arriving::new(Pair(left.into_inner(), right.into_inner())))
     }

@@ -271,8 +271,8 @@ impl Backend for Faulty {
         bufs.last_mut().map_or(Ok(()), |last| self.flip(Fault::UploadToAll, last))?;
         Ok(bufs)
     }
-    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<cpu::Buf<T>>> {
-        let mut buf = self.cpu.upload_beside(lane, src)?.into_inner();
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>, len: usize) -> Result<Arriving<cpu::Buf<T>>> {
+        let mut buf = self.cpu.upload_beside(lane, src, len)?.into_inner();
         self.flip(Fault::UploadBeside, &mut buf)?;
         Ok(Arriving::new(buf))
     }

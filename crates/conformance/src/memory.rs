@@ -104,11 +104,21 @@ impl<B: Backend> Suite<'_, B> {
                 locked.copy_from_slice(&values[..n]);
                 let pageable = HostBuf::from(Zeroizing::new(values[..n].to_vec()));
                 let begun = [locked, pageable]
-                    .map(|source| self.backend.upload_beside(lane, &Arc::new(source)))
+                    .map(|source| self.backend.upload_beside(lane, &Arc::new(source), n))
                     .into_iter()
                     .collect::<tandem_ops::Result<Vec<_>>>()?;
                 self.that(begun.iter().all(|buf| buf.lane::<Mont>() == lane), "upload beside: the buffers' lane")?;
-                drop(self.backend.upload_beside(lane, &Arc::new(self.backend.host_buf::<Mont>(n)?))?);
+                drop(self.backend.upload_beside(lane, &Arc::new(self.backend.host_buf::<Mont>(n)?), n)?);
+                // With zeros behind, in memory that held something before.
+                let source = Arc::new(HostBuf::from(Zeroizing::new(values[..n].to_vec())));
+                let longer = self.backend.upload_beside(lane, &source, n + 37)?;
+                let longer = self.backend.arrived(longer)?;
+                let expected = [&values[..n], &[Mont([0; 4]); 37]].concat();
+                self.holds(&longer, &expected, format_args!("upload of {n} beside {lane:?}, with zeros behind"))?;
+                if n > 0 {
+                    let less = self.backend.upload_beside(lane, &source, n - 1);
+                    self.that(less.is_err(), "upload beside: more than there is room for")?;
+                }
                 for arriving in begun.into_iter().rev() {
                     let buf = self.backend.arrived(arriving)?;
                     self.holds(&buf, &values[..n], format_args!("upload of {n} beside {lane:?}"))?;

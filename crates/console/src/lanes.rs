@@ -4,7 +4,8 @@ use serde_json::{json, Value};
 use tandem_engine::Span;
 
 /// Spans that move data; all others compute.
-const COPIES: [&str; 3] = ["upload witness", "exchange pieces", "copy to lane"];
+const COPIES: [&str; 6] =
+    ["upload witness", "upload a", "upload b", "upload points", "exchange pieces", "copy to lane"];
 
 /// Whether it moves data.
 pub fn is_copy(span: &Span) -> bool {
@@ -41,7 +42,7 @@ pub fn uses(spans: &[Span], seconds: f64) -> Vec<LaneUse> {
 }
 
 /// How much of a line some intervals cover.
-fn covered(mut intervals: Vec<(f64, f64)>) -> f64 {
+pub fn covered(mut intervals: Vec<(f64, f64)>) -> f64 {
     intervals.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut sum, mut end) = (0.0, f64::NEG_INFINITY);
     for (from, to) in intervals {

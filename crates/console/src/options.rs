@@ -1,6 +1,7 @@
 //! Options that several commands take, and the words in which users write their values.
 
 use crate::failure::{Failure, Outcome};
+use crate::sizes;
 use crate::values::{device, name, output};
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
@@ -18,6 +19,10 @@ pub struct Common {
     /// How several GPUs share the work
     #[arg(long, global = true, value_enum, default_value = "auto", env = "TANDEM_SCHEDULE", hide_env_values = true)]
     pub schedule: Schedule,
+    /// Memory to take of each GPU, such as 16GiB, at most; points of a key of bellperson that do not fit come in pieces
+    #[arg(long, global = true, value_name = "SIZE", env = "TANDEM_GPU_MEMORY", hide_env_values = true)]
+    #[arg(value_parser = sizes::gpu_memory)]
+    pub gpu_memory: Option<u64>,
     /// Threads of the CPU; all processors unless set
     #[arg(long, global = true, value_name = "N", env = "TANDEM_THREADS", hide_env_values = true)]
     pub threads: Option<NonZeroUsize>,

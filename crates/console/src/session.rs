@@ -18,6 +18,8 @@ pub struct Session {
     pub device: DeviceChoice,
     /// How they share the work.
     pub schedule: Schedule,
+    /// Memory to take of each GPU, at most.
+    pub gpu_memory: Option<u64>,
     /// Whether nothing but errors is told.
     pub quiet: bool,
     /// Whether to say how long each part took.
@@ -40,6 +42,7 @@ impl Session {
         Ok(Self {
             device: common.device.clone(),
             schedule: common.schedule,
+            gpu_memory: common.gpu_memory,
             quiet: common.quiet,
             verbose: common.verbose,
             begun: Instant::now(),
@@ -70,7 +73,7 @@ impl Session {
     /// # Errors
     /// The device cannot be had.
     pub fn open_as(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
-        let open = || Engine::open_as(device, schedule.into());
+        let open = || Engine::open_within(device, schedule.into(), self.gpu_memory);
         let opened = self.opened(self.trace.step(OPEN, open))?;
         self.tell(&opened);
         Ok(opened)
@@ -90,7 +93,7 @@ impl Session {
     /// # Errors
     /// The device cannot be had.
     pub fn open_beside(&self) -> Outcome<Opened> {
-        let open = || Engine::open_as(&self.device, self.schedule.into());
+        let open = || Engine::open_within(&self.device, self.schedule.into(), self.gpu_memory);
         self.opened(self.trace.step_beside(Beside::Device, OPEN, open))
     }
 

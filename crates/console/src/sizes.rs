@@ -1,7 +1,18 @@
 //! Sizes as nccl-tests take them: from, to, factor; and how they are written.
 
+use std::ops::RangeInclusive;
+
 /// Bytes of `4096`, `4K`, `4KiB`, `1M`, `1G`; the units are binary, as in nccl-tests.
 pub fn parse(text: &str) -> Result<u64, String> {
+    bytes(text, 1..=MOST)
+}
+
+/// Memory of a GPU, as [`parse`] has it.
+pub fn gpu_memory(text: &str) -> Result<u64, String> {
+    bytes(text, 1 << 20..=1 << 50)
+}
+
+fn bytes(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -10,8 +21,10 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "g" | "gib" => 1 << 30,
         _ => 0,
     };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| (1..=MOST).contains(n));
-    bytes.ok_or_else(|| format!("expected bytes from 1 to {} such as 4096, 64K, 1M or 1G", write(MOST)))
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| range.contains(n));
+    let (least, most) = (range.start(), range.end());
+    let least = if *least == 1 { "1".into() } else { write(*least) };
+    bytes.ok_or_else(|| format!("expected bytes from {least} to {} such as 4096, 64K, 1M or 1G", write(*most)))
 }
 
 /// The largest size.

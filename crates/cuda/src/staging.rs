@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::pieces::Bytes;
 use crate::pinned::PinnedPart;
+use crate::traffic;
 use crate::{ffi, is_pinned, Device, DeviceBuffer, DevicePtr, Event, Pieces, Pinned, PinnedBlock, PinnedPool, Stream};
 use bytemuck::Pod;
 use std::collections::VecDeque;
@@ -240,6 +241,7 @@ impl Upload<'_> {
         // SAFETY: the target is in the borrowed buffer, whose stream this is. `run` waits for the copy before it returns, and
         // `queue` keeps the source.
         self.stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, from.as_ptr(), from.len(), raw) })?;
+        traffic::to_device(from.len());
         self.stream.record()
     }
 
@@ -466,6 +468,7 @@ impl<'a> Relay<'a> {
             // SAFETY: the place lies in the buffer that the upload borrows, whose stream this is. The slot is not touched
             // again before the event of its group has happened, or the stream has been waited for, nor freed (Drop).
             stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, source, bytes, raw) })?;
+            traffic::to_device(bytes);
             sent[chunk.upload].unmarked.push(number);
             if sent[chunk.upload].unmarked.len() == GROUP {
                 self.mark_all(sent)?;
@@ -549,6 +552,7 @@ impl Downloads {
         // SAFETY: the block has at least `bytes` bytes, and is neither touched nor freed before the event below has
         // happened; the source is a live buffer of this stream.
         stream.call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })?;
+        traffic::to_host(bytes);
         match stream.record() {
             Ok(event) => download.done = Some(event),
             Err(error) => {

@@ -4,6 +4,7 @@ use crate::witness::AnyValues;
 use crate::{Engine, Error, Result, Witness};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tandem_formats::{R1cs, R1csFile};
 use tandem_groth16::{Evaluations, Witness as Values};
@@ -45,17 +46,61 @@ pub struct Assignment<'a> {
 /// Values that one task converts at least.
 const GRAIN: usize = 1 << 12;
 
-/// Appends the wires in the set, the first of which has the number `from`.
-fn append(wires: &mut Vec<u32>, name: &str, density: Density<'_>, expected: usize, from: usize) -> Result<()> {
-    let Density { words, bits } = density;
-    if bits != expected || words.len() < bits.div_ceil(64) {
-        return Err(Error::input(format!(
-            "{name}: a density of {bits} bits in {} words of 64; expected one of {expected} bits",
-            words.len()
-        )));
+/// The wires of the last assignment's sets: those of one circuit have the same, and to list them takes longer than to compare.
+#[derive(Default)]
+pub(crate) struct Densities(Mutex<Option<Listed>>);
+
+struct Listed {
+    inputs: usize,
+    aux: usize,
+    /// Those of A, of B's inputs and of B's private wires.
+    words: [Vec<u64>; 3],
+    /// Of A and of B.
+    wires: [Arc<Vec<u32>>; 2],
+}
+
+impl Densities {
+    /// The wires that A and B name.
+    fn wires(&self, of: &Assignment<'_>) -> Result<[Arc<Vec<u32>>; 2]> {
+        let (inputs, aux) = (of.inputs.len(), of.aux.len());
+        let sets = [of.a_aux, of.b_inputs, of.b_aux];
+        for (name, Density { words, bits }, expected) in
+            [("A", of.a_aux, aux), ("B of inputs", of.b_inputs, inputs), ("B of aux", of.b_aux, aux)]
+        {
+            if bits != expected || words.len() < bits.div_ceil(64) {
+                return Err(Error::input(format!(
+                    "{name}: a density of {bits} bits in {} words of 64; expected one of {expected} bits",
+                    words.len()
+                )));
+            }
+        }
+        let wires = inputs.checked_add(aux).and_then(|all| u32::try_from(all).ok());
+        if wires.is_none() {
+            return Err(Error::input(format!(
+                "{inputs} inputs and {aux} private wires; expected less than 2^32 in all"
+            )));
+        }
+        let words = sets.map(|Density { words, bits }| &words[..bits.div_ceil(64)]);
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*last {
+            if (last.inputs, last.aux) == (inputs, aux) && last.words.each_ref().map(Vec::as_slice) == words {
+                return Ok(last.wires.clone());
+            }
+        }
+        let mut in_a: Vec<u32> = (0..inputs as u32).collect();
+        append(&mut in_a, of.a_aux, inputs);
+        let mut in_b = Vec::new();
+        append(&mut in_b, of.b_inputs, 0);
+        append(&mut in_b, of.b_aux, inputs);
+        let wires = [in_a, in_b].map(Arc::new);
+        *last = Some(Listed { inputs, aux, words: words.map(<[u64]>::to_vec), wires: wires.clone() });
+        Ok(wires)
     }
-    let last = from.checked_add(bits).and_then(|end| u32::try_from(end).ok());
-    let Some(_) = last else { return Err(Error::input(format!("{name}: {bits} wires; expected less than 2^32"))) };
+}
+
+/// Appends the wires in the set, the first of which has the number `from`. All have numbers below 2^32.
+fn append(wires: &mut Vec<u32>, density: Density<'_>, from: usize) {
+    let Density { words, bits } = density;
     for (word, &set) in words.iter().take(bits.div_ceil(64)).enumerate() {
         let mut set = if (word + 1) * 64 > bits { set & (u64::MAX >> (64 - bits % 64)) } else { set };
         while set != 0 {
@@ -63,7 +108,6 @@ fn append(wires: &mut Vec<u32>, name: &str, density: Density<'_>, expected: usiz
             set &= set - 1;
         }
     }
-    Ok(())
 }
 
 /// An element from its Montgomery limbs.
@@ -91,7 +135,9 @@ impl Engine {
                 return Err(Error::input(format!("a has {rows} rows, {name} has {}; expected as many", side.len())));
             }
         }
-        let room = |len| HostBuf::<Canonical>::zeros(len).map_err(Error::from);
+        // Memory that devices copy from themselves, while others prove.
+        let room = |len| self.team.host_buf(len).map_err(Error::from);
+        let named = self.densities.wires(of)?;
         let mut values = room(of.inputs.len() + of.aux.len())?;
         let (inputs, aux) = values.split_at_mut(of.inputs.len());
         for (name, from, to) in [("input", of.inputs, inputs), ("aux", of.aux, aux)] {
@@ -110,10 +156,22 @@ impl Engine {
                 return Err(Error::input(format!("value {i} of the {name} assignment is not below the modulus")));
             }
         }
-        let products = of.a.par_iter().zip(of.b).zip(of.c).with_min_len(GRAIN);
-        let wrong = products.position_first(|((a, b), c)| match (element(a), element(b), element(c)) {
-            (Some(a), Some(b), Some(c)) => a * b != c,
-            _ => true,
+        let side = || -> Result<HostBuf<Mont>> {
+            let none = || Error::Internal("elements of two forms have two sizes".into());
+            room(rows)?.cast::<Mont>().ok_or_else(none)
+        };
+        let (mut a, mut b) = (side()?, side()?);
+        let from = of.a.par_chunks(GRAIN).zip(of.b.par_chunks(GRAIN)).zip(of.c.par_chunks(GRAIN));
+        let to = a.par_chunks_mut(GRAIN).zip(b.par_chunks_mut(GRAIN));
+        // Each row is read once: compared with its product, and copied.
+        let wrong = to.zip(from).enumerate().find_map_first(|(chunk, ((to_a, to_b), ((a, b), c)))| {
+            let wrong = a.iter().zip(b).zip(c).position(|((a, b), c)| match (element(a), element(b), element(c)) {
+                (Some(a), Some(b), Some(c)) => a * b != c,
+                _ => true,
+            });
+            to_a.copy_from_slice(bytemuck::cast_slice(a));
+            to_b.copy_from_slice(bytemuck::cast_slice(b));
+            wrong.map(|row| chunk * GRAIN + row)
         });
         if let Some(row) = wrong {
             if [of.a, of.b, of.c].iter().any(|side| !is_below(&side[row])) {
@@ -123,16 +181,7 @@ impl Engine {
                 "constraint {row} does not hold: the witness does not satisfy the circuit"
             )));
         }
-        let mut sides = [HostBuf::<Mont>::zeros(rows)?, HostBuf::zeros(rows)?];
-        for (to, from) in sides.iter_mut().zip([of.a, of.b]) {
-            bytemuck::cast_slice_mut::<Mont, [u64; 4]>(to).copy_from_slice(from);
-        }
-        let mut in_a: Vec<u32> = (0..of.inputs.len() as u32).collect();
-        append(&mut in_a, "A", of.a_aux, of.aux.len(), of.inputs.len())?;
-        let mut in_b = Vec::new();
-        append(&mut in_b, "B of inputs", of.b_inputs, of.inputs.len(), 0)?;
-        append(&mut in_b, "B of aux", of.b_aux, of.aux.len(), of.inputs.len())?;
-        let [a, b] = sides;
+        let [in_a, in_b] = named;
         let [r, s] = of.blinding.each_ref().map(element);
         let (Some(r), Some(s)) = (r, s) else {
             return Err(Error::input("r or s is not below the modulus"));

@@ -92,6 +92,10 @@ impl PowersTeam for ReplicatedProver {
     ) -> tandem_groth16::Result<Box<dyn Resident<Bls12_381, Powers>>> {
         self.load_each(proofs, |team, proofs| PowersTeam::load_powers(team, view, layout, proofs))
     }
+
+    fn powers_pass(&self, view: &PowersView<'_, Bls12_381>, progress: &dyn Progress) -> tandem_groth16::Result<bool> {
+        self.teams.first().map_or(Ok(false), |team| team.powers_pass(view, progress))
+    }
 }
 
 impl<C: Curve> Team<C> for ReplicatedProver

@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::cache::Content;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
-use crate::source::{Held, Source, UNNAMED};
+use crate::source::{Held, Made, Source, UNNAMED};
 use crate::system::{Fflonk, Groth16, Plonk, Powers, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
@@ -19,7 +19,7 @@ use tandem_formats::{
     Protocol, RegularFile, ZkeyFile,
 };
 use tandem_groth16::digits::ProofDigits;
-use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
+use tandem_groth16::{Layout, Refusal, Witness as Values};
 use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
@@ -44,8 +44,8 @@ pub(crate) struct KeyLoader {
     pub(crate) layout: Layout,
     /// Proofs that a key is expected to make.
     pub(crate) proofs: u64,
-    /// Whether it makes no more than one, so that the CPU need not hold points beyond the sum that takes them.
-    pub(crate) is_for_one: bool,
+    /// Whether points may be left where they are until a sum takes them: where the CPU makes one proof and no more, or GPUs have little memory.
+    pub(crate) points_wait: bool,
     /// How long memory that others hold is waited for.
     pub(crate) patience: Duration,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
@@ -328,7 +328,7 @@ pub(crate) fn checked<C: AnyCurve, S: System<C>>(
     if let Held::Blocks(blocks) = held {
         blocks.remember();
         // Sums of other systems take the same points again and again.
-        if loader.is_for_one && S::PROTOCOL == Protocol::Groth16 {
+        if loader.points_wait && S::PROTOCOL == Protocol::Groth16 {
             blocks.let_wait();
         }
     }
@@ -337,13 +337,13 @@ pub(crate) fn checked<C: AnyCurve, S: System<C>>(
 }
 
 /// Loads a key that was just made.
-pub(crate) fn load_owned<C: AnyCurve>(
+pub(crate) fn load_made<C: AnyCurve, S: System<C>>(
     loader: &KeyLoader,
-    key: Arc<OwnedKey<C>>,
+    made: Made<C>,
     progress: &dyn Progress,
 ) -> Result<Key> {
-    let source = Source::Memory(key);
-    let loaded = source.with::<Groth16, _>(|view| Loaded::<C, Groth16>::of(loader, view, Path::new(""), progress))?;
+    let source = Source::Memory(made);
+    let loaded = source.with::<S, _>(|view| Loaded::<C, S>::of(loader, view, Path::new(""), progress))?;
     let stages = vec![loaded.stage.clone()];
     loaded.key(loader, source, stages, 0)
 }
@@ -407,10 +407,16 @@ pub(crate) struct Attempt<C: Curve, S: System<C>> {
 impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
     /// The witness as one of the key's curve.
     fn values<'a>(&self, witness: &'a Witness) -> Result<&'a Values<C>> {
-        C::values(&witness.values).ok_or_else(|| {
+        let values = C::values(&witness.values).ok_or_else(|| {
             let (name, has, key) = (witness.name(), witness.curve(), C::ID);
             Error::input(format!("{name}: a witness for {has}; the key is for {key}"))
-        })
+        })?;
+        if !S::HAS_CIRCUIT && values.evaluations().is_none() {
+            let key = self.path.display();
+            let remedy = "name the circuit that it was made of, too (tandem prove --r1cs)";
+            return Err(Error::input(format!("{key}: the key has no matrices: {remedy}")));
+        }
+        Ok(values)
     }
 
     /// The key on the CPU, loaded when it is first asked for; `None` where the CPU is the device.

@@ -1,5 +1,6 @@
 //! The engine: which device, chosen once.
 
+use crate::assignment::Densities;
 use crate::each::ReplicatedProver;
 use crate::gpus;
 use crate::key::{self, KeyLoader};
@@ -70,7 +71,7 @@ const PROOFS: u64 = 100;
 
 /// A device that is ready to prove.
 pub struct Engine {
-    team: Arc<dyn DynProver>,
+    pub(crate) team: Arc<dyn DynProver>,
     /// The CPU, where it is not the team itself.
     cpu: Option<Arc<dyn DynProver>>,
     auto: bool,
@@ -81,6 +82,9 @@ pub struct Engine {
     patience: Duration,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
+    pub(crate) densities: Densities,
+    /// Whether keys that do not fit are left where they are.
+    points_wait: bool,
 }
 
 impl Engine {
@@ -97,11 +101,20 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_as(choice: &DeviceChoice, schedule: Schedule) -> Result<Engine> {
+        Self::open_within(choice, schedule, None)
+    }
+
+    /// As [`Engine::open_as`], taking no more than `gpu_memory` bytes of each GPU beside what the runtime takes. Points of a key of bellperson that
+    /// do not fit are brought to the GPU by each proof, in pieces. Pretend GPUs plan as if they had so much.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_within(choice: &DeviceChoice, schedule: Schedule, gpu_memory: Option<u64>) -> Result<Engine> {
         let gpus = |wanted: &[u32]| {
             let gpus::Choice { devices, why } = gpus::choose(wanted)?;
             let groups = schedule.groups(devices);
             let count = groups.len();
-            let teams = groups.into_iter().map(|group| team(count, move || Cuda::open(&group)));
+            let teams = groups.into_iter().map(|group| team(count, move || Cuda::within(&group, gpu_memory)));
             Ok::<_, Error>((one_of(teams.collect::<Result<_>>()?), why))
         };
         let cpu = || team(1, || Ok(Cpu::new(1)));
@@ -111,7 +124,9 @@ impl Engine {
             DeviceChoice::Sim(lanes) => {
                 let lanes: Vec<usize> = schedule.groups((0..*lanes).collect()).iter().map(Vec::len).collect();
                 let count = lanes.len();
-                let teams = lanes.into_iter().map(|n| team(count, move || Ok(Cpu::new(n))));
+                let teams = lanes
+                    .into_iter()
+                    .map(|n| team(count, move || Ok(Cpu::with_memory(n, gpu_memory.unwrap_or(u64::MAX)))));
                 (one_of(teams.collect::<Result<_>>()?), String::new(), false)
             }
             DeviceChoice::Cuda(wanted) => {
@@ -129,6 +144,12 @@ impl Engine {
             Schedule::Each => Layout::Auto,
         };
         let mut engine = Self::with(team, why, auto, layout)?;
+        // One proof after the other, a CPU would read them again and again from where there is room for them.
+        engine.points_wait = match engine.report.kind {
+            DeviceKind::Cpu => false,
+            DeviceKind::Sim => gpu_memory.is_some(),
+            DeviceKind::Cuda => true,
+        };
         if schedule == Schedule::Each {
             engine.at_once = engine.report.lanes.len();
         }
@@ -165,8 +186,22 @@ impl Engine {
             DeviceKind::Cuda | DeviceKind::Sim => Some(self::team(1, || Ok(Cpu::new(1)))?),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        let (proofs, patience, wrong_proofs) = (PROOFS, PATIENCE, Arc::default());
-        Ok(Self { team, cpu, auto, layout, at_once: 1, proofs, is_for_one: false, patience, report, wrong_proofs })
+        let (proofs, patience, wrong_proofs, densities) = (PROOFS, PATIENCE, Arc::default(), Densities::default());
+        let (at_once, is_for_one) = (1, false);
+        Ok(Self {
+            team,
+            cpu,
+            auto,
+            layout,
+            at_once,
+            proofs,
+            is_for_one,
+            patience,
+            report,
+            wrong_proofs,
+            densities,
+            points_wait: false,
+        })
     }
 
     /// This engine, for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
@@ -213,7 +248,7 @@ impl Engine {
             auto: self.auto,
             layout: self.layout,
             proofs: self.proofs,
-            is_for_one: self.is_for_one,
+            points_wait: self.is_for_one || self.points_wait,
             patience: self.patience,
             wrong_proofs: self.wrong_proofs.clone(),
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use tandem_formats::RegularFile;
+use tandem_groth16::partition::PartitionKey;
 use tandem_groth16::OwnedKey;
 use tandem_ops::Curve;
 
@@ -23,14 +24,14 @@ pub(crate) enum Source<C: Curve> {
     },
     /// The bytes of a file.
     Bytes(Arc<[u8]>),
-    Memory(Arc<OwnedKey<C>>),
+    Memory(Made<C>),
 }
 
 impl<C: Curve> Source<C> {
     /// Calls `work` with the key as it lies; a file is read again.
     pub(crate) fn with<S: System<C>, T>(&self, work: impl FnOnce(&S::View<'_>) -> Result<T>) -> Result<T> {
         match self {
-            Source::Memory(key) => S::with_owned(key, work),
+            Source::Memory(made) => S::with_made(made, work),
             Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
             Source::File { path, blocks } => {
                 let changed = || {
@@ -42,6 +43,32 @@ impl<C: Curve> Source<C> {
                 let done = S::with_view(Bytes::File(&blocks), path, work);
                 done.map_err(|error| if blocks.differs().load(Ordering::Relaxed) { changed() } else { error })
             }
+        }
+    }
+}
+
+/// A key that was made in memory.
+pub(crate) enum Made<C: Curve> {
+    /// With matrices.
+    Circuit(Arc<OwnedKey<C>>),
+    /// Of a made-up partition, without.
+    Partition(Arc<PartitionKey>),
+}
+
+impl<C: Curve> Made<C> {
+    /// The key with matrices that it is.
+    pub(crate) fn circuit(&self) -> Result<&OwnedKey<C>> {
+        match self {
+            Made::Circuit(key) => Ok(key),
+            Made::Partition(_) => Err(Error::Internal(format!("{UNNAMED} in memory is one without matrices"))),
+        }
+    }
+
+    /// The partition's key that it is.
+    pub(crate) fn partition(&self) -> Result<&PartitionKey> {
+        match self {
+            Made::Partition(key) => Ok(key),
+            Made::Circuit(_) => Err(Error::Internal(format!("{UNNAMED} in memory is one with matrices"))),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Synthetic circuits: keys of them for measurements, and files for other tools and for the whole way from a file.
 
 use crate::key::{self, KeyLoader};
+use crate::source::Made;
+use crate::system::Groth16;
 use crate::{Error, Key, Progress, Result, Synthetic};
 use std::io;
 use std::ops::RangeInclusive;
@@ -100,8 +102,10 @@ impl SyntheticKey {
 
     pub(crate) fn load(&self, loader: &KeyLoader, progress: &dyn Progress) -> Result<Key> {
         match &self.key {
-            AnyOwned::Bn254(key) => key::load_owned::<Bn254>(loader, key.clone(), progress),
-            AnyOwned::Bls12_381(key) => key::load_owned::<Bls12_381>(loader, key.clone(), progress),
+            AnyOwned::Bn254(key) => key::load_made::<Bn254, Groth16>(loader, Made::Circuit(key.clone()), progress),
+            AnyOwned::Bls12_381(key) => {
+                key::load_made::<Bls12_381, Groth16>(loader, Made::Circuit(key.clone()), progress)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The proof systems, as far as keys of all of them are opened, checked, loaded and proved with in one way.
 
 use crate::blocks::Blocks;
-use crate::source::{Bytes, UNNAMED};
+use crate::source::{Bytes, Made, UNNAMED};
 use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use tandem_formats::{
     PlonkHeader, PlonkOutline, PlonkZkey, Protocol, Zkey, ZkeyHeader, ZkeyOutline,
 };
 use tandem_groth16::digits::ProofDigits;
-use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
+use tandem_groth16::{Layout, Progress, Witness};
 use tandem_ops::zcash::{Decoding, InMemory};
 use tandem_ops::{Bls12_381, Bn254, Curve, Outside, Stored, Unaligned, Wire};
 use tandem_plonk::fflonk;
@@ -33,6 +33,8 @@ pub(crate) type Of<T> = tandem_groth16::Result<T>;
 pub(crate) trait System<C: Curve>: Sized + 'static {
     /// Its name.
     const PROTOCOL: Protocol;
+    /// Whether keys hold the circuit. Those of the others are proved with witnesses that bring it along.
+    const HAS_CIRCUIT: bool = true;
     /// A key where it lies.
     type View<'a>;
     /// What verifies a key's proofs.
@@ -45,7 +47,7 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     /// Calls `work` with the key that the bytes of a file are. Points stay in the file.
     fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// Calls `work` with a key that was made in memory.
-    fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
+    fn with_made<T>(made: &Made<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// The sizes of a key.
     fn sizes(view: &Self::View<'_>) -> Sizes;
     /// Where the sections of points of a key lie in its file, in the order in which they are loaded; none of a system whose keys are not worth
@@ -101,8 +103,8 @@ impl<C: Curve> System<C> for Groth16 {
         }
     }
 
-    fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?)
+    fn with_made<T>(made: &Made<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        work(&made.circuit()?.view().map_err(|e| Error::prover(e, Path::new("")))?)
     }
 
     fn sizes(view: &Self::View<'_>) -> Sizes {
@@ -189,6 +191,7 @@ fn with_params<T>(
 
 impl System<Bls12_381> for Powers {
     const PROTOCOL: Protocol = Protocol::Groth16;
+    const HAS_CIRCUIT: bool = false;
     type View<'a> = tandem_groth16::PowersView<'a, Bls12_381>;
     type Verifier = tandem_groth16::PreparedKey<Bls12_381>;
     type Blinding = tandem_groth16::Blinding<Bls12_381>;
@@ -215,8 +218,8 @@ impl System<Bls12_381> for Powers {
         }
     }
 
-    fn with_owned<T>(_: &OwnedKey<Bls12_381>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        Err(Error::Internal(format!("{UNNAMED} in memory is one with matrices")))
+    fn with_made<T>(made: &Made<Bls12_381>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        work(&made.partition()?.view().map_err(|e| Error::prover(e, Path::new("")))?)
     }
 
     fn sizes(view: &Self::View<'_>) -> Sizes {
@@ -224,8 +227,13 @@ impl System<Bls12_381> for Powers {
         Sizes { variables, publics, domain }
     }
 
-    fn check(_: &dyn Team<Bls12_381>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
-        tandem_groth16::check::check_powers_points(view, progress)
+    fn check(team: &dyn Team<Bls12_381>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        match team.powers_pass(view, progress) {
+            Ok(true) => Ok(()),
+            Err(tandem_groth16::Error::Interrupted) => Err(tandem_groth16::Error::Interrupted),
+            // The CPU says which point it is, or that the device erred.
+            Ok(false) | Err(_) => tandem_groth16::check::check_powers_points(view, progress),
+        }
     }
 
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
@@ -249,8 +257,8 @@ impl System<Bls12_381> for Powers {
         Proof::groth16(points)
     }
 
-    fn digits(_: &Self::View<'_>, _: &Witness<Bls12_381>) -> Of<ProofDigits> {
-        Err(tandem_groth16::Error::Key("digits are counted of keys with matrices alone".into()))
+    fn digits(view: &Self::View<'_>, witness: &Witness<Bls12_381>) -> Of<ProofDigits> {
+        ProofDigits::count_picked(view, witness)
     }
 }
 
@@ -363,7 +371,7 @@ impl System<Bn254> for Fflonk {
         }
     }
 
-    fn with_owned<T>(_: &OwnedKey<Bn254>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+    fn with_made<T>(_: &Made<Bn254>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
         Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
     }
 
@@ -451,7 +459,7 @@ impl<C: Curve> System<C> for Plonk {
         }
     }
 
-    fn with_owned<T>(_: &OwnedKey<C>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+    fn with_made<T>(_: &Made<C>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
         Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
     }
 

@@ -7,7 +7,7 @@ use crate::witness::AnyValues;
 use crate::Progress;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tandem_groth16::check::points_pass;
+use tandem_groth16::check::{points_pass, powers_pass};
 use tandem_groth16::{
     prove_staged, prove_verified, stage, Blinding, Error, KeyView, Layout, PowersView, PreparedKey, Proof, ProvingKey,
     Request, Staged, Witness,
@@ -84,6 +84,8 @@ pub(crate) trait PowersTeam {
         layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<Bls12_381, Powers>>>;
+    /// As [`Team::points_pass`], of such a key ([`tandem_groth16::check::powers_pass`]).
+    fn powers_pass(&self, view: &PowersView<'_, Bls12_381>, progress: &dyn Progress) -> tandem_groth16::Result<bool>;
 }
 
 /// A backend as one curve sees it.
@@ -221,6 +223,14 @@ impl<B: ProofBackend<Bls12_381>> PowersTeam for SingleProver<B> {
         let key = self.owner.run(|| ProvingKey::load_powers(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
+
+    fn powers_pass(&self, view: &PowersView<'_, Bls12_381>, progress: &dyn Progress) -> tandem_groth16::Result<bool> {
+        let backend = self.backend();
+        match backend.info().kind {
+            DeviceKind::Cuda => self.owner.run(|| powers_pass(&*backend, view, progress))?,
+            DeviceKind::Cpu | DeviceKind::Sim => Ok(false),
+        }
+    }
 }
 
 impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254> + ProofBackend<Bls12_381>> Team<C> for SingleProver<B> {
@@ -314,7 +324,8 @@ where
     S: System<C, Verifier = PreparedKey<C>, Blinding = Blinding<C>, Points = Proof<C>>,
 {
     fn plan(&self) -> String {
-        self.key.plan().to_string()
+        let memory = self.key.memory().iter().map(|plan| format!("\n{plan}"));
+        memory.fold(self.key.plan().to_string(), |text, plan| text + &plan)
     }
 
     fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {

@@ -139,6 +139,11 @@ impl StagedWitness {
         self.staged.is_some()
     }
 
+    /// The witness as it is on the host. To drop the last clone of it takes as long as to overwrite it, which another thread may do.
+    pub fn witness(&self) -> &Witness {
+        &self.witness
+    }
+
     /// The witness as it is on the host.
     pub fn into_witness(self) -> Witness {
         self.witness

@@ -15,7 +15,7 @@ use sections::Sections;
 use tandem_ops::{Curve, Group};
 use tandem_proof::points::{check_curve, check_finite};
 
-pub use lanes::points_pass;
+pub use lanes::{points_pass, powers_pass};
 pub use tandem_proof::points::{check_point, Fault};
 
 /// A point of each group, the same multiple of some generators that nobody need know.

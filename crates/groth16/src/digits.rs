@@ -4,7 +4,7 @@
 //! wherever a bit is left (the w-NAF), are as few as digits of so many bits can be (docs/design/msm.md). As on a device, a k above r/2
 //! counts as -(r - k).
 
-use crate::{Error, KeyView, Result, Witness};
+use crate::{Error, KeyView, PowersView, Result, Witness};
 use ark_ff::{BigInt, BigInteger, PrimeField, UniformRand};
 use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -51,16 +51,54 @@ impl ProofDigits {
             )));
         }
         let private = values.get(key.shape.publics + 1..).unwrap_or_default();
-        let mut rng = ChaCha12Rng::seed_from_u64(0);
-        let mut h = Counts::default();
-        (0..SAMPLE).for_each(|_| add_digits::<C>(&mut h, C::canonical(C::Fr::rand(&mut rng))));
         Ok(Self {
             a: of_sum::<C, C::G1>(values, key.a)?,
             b: of_sum::<C, C::G1>(values, key.b1)?,
             l: of_sum::<C, C::G1>(private, key.l)?,
-            h: h.map(|count| (count as f64 / SAMPLE as f64 * key.shape.domain as f64) as u64),
+            h: of_quotient::<C>(key.shape.domain),
         })
     }
+
+    /// As [`ProofDigits::count`], with a key without matrices: the wires of A and B come with the witness.
+    ///
+    /// # Errors
+    /// [`Error::Witness`] if it is not of the key's circuit, or comes without its evaluations.
+    pub fn count_picked<C: Curve>(key: &PowersView<'_, C>, witness: &Witness<C>) -> Result<Self> {
+        let values = witness.values();
+        let of_wires = |wires: &[u32]| {
+            let value = |wire: &u32| values.get(*wire as usize).copied();
+            let of_chunk = |wires: &[u32]| counts::<C>(wires.iter().filter_map(value));
+            wires.par_chunks(GRAIN).map(of_chunk).reduce(Counts::default, both)
+        };
+        let Some(evaluations) = witness.evaluations().filter(|_| values.len() == key.shape.variables) else {
+            return Err(Error::Witness("the witness is not of the key's circuit, or lacks the sides of it".into()));
+        };
+        let private = values.get(key.shape.publics + 1..).unwrap_or_default();
+        let of_chunk = |scalars: &[Canonical]| counts::<C>(scalars.iter().copied());
+        Ok(Self {
+            a: of_wires(evaluations.named_in_a()),
+            b: of_wires(evaluations.named_in_b()),
+            l: private.par_chunks(GRAIN).map(of_chunk).reduce(Counts::default, both),
+            h: of_quotient::<C>(key.h.len()),
+        })
+    }
+}
+
+/// Expected digits of a sum over so many random scalars.
+fn of_quotient<C: Curve>(scalars: usize) -> Counts {
+    let mut rng = ChaCha12Rng::seed_from_u64(0);
+    let h = counts::<C>((0..SAMPLE).map(|_| C::canonical(C::Fr::rand(&mut rng))));
+    h.map(|count| (count as f64 / SAMPLE as f64 * scalars as f64) as u64)
+}
+
+fn counts<C: Curve>(scalars: impl Iterator<Item = Canonical>) -> Counts {
+    let mut counts = Counts::default();
+    scalars.for_each(|k| add_digits::<C>(&mut counts, k));
+    counts
+}
+
+fn both(a: Counts, b: Counts) -> Counts {
+    std::array::from_fn(|i| a[i] + b[i])
 }
 
 /// Of scalars whose points are not infinity.
@@ -75,8 +113,7 @@ fn of_sum<C: Curve, G: Group>(scalars: &[Canonical], points: Stored<'_, G::Point
         }
         Ok(counts)
     };
-    let both = |a: Counts, b: Counts| Ok(std::array::from_fn(|i| a[i] + b[i]));
-    scalars.par_chunks(GRAIN).enumerate().map(of_chunk).try_reduce(Counts::default, both)
+    scalars.par_chunks(GRAIN).enumerate().map(of_chunk).try_reduce(Counts::default, |a, b| Ok(both(a, b)))
 }
 
 fn add_digits<C: Curve>(counts: &mut Counts, k: Canonical) {

@@ -1,13 +1,15 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::{check_powers_single_points, check_single_points};
-use crate::plan::{self, Layout, Queries, Schedule, Shape, WireSet, WitnessQuery};
+use crate::plan::{self, Layout, MemoryPlan, PointBytes, Queries, Schedule, Shape, WireSet, WitnessQuery};
 use crate::powers::rows_of;
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 use tandem_ops::{
-    Coset, Curve, Gather, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored,
-    Unaligned,
+    Coset, Curve, DeviceKind, Gather, Group, Lane, Later, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv,
+    SparseRows, Stored, Unaligned,
 };
 
 /// The points of a key that belong to no wire.
@@ -212,16 +214,37 @@ pub(crate) struct WitnessShare<C: Curve, B: ProofBackend<C>> {
     pub(crate) wires: WireSet,
     pub(crate) share: plan::Share,
     pub(crate) plan: <B as ScalarRecoding<C>>::Plan,
-    pub(crate) b2: Option<<B as Msm<C::G2>>::Bases>,
+    pub(crate) b2: Option<Points<C::G2, B>>,
     /// A, B1 and L, in this order.
-    pub(crate) g1: Vec<(WitnessQuery, <B as Msm<C::G1>>::Bases)>,
+    pub(crate) g1: Vec<(WitnessQuery, Points<C::G1, B>)>,
 }
 
 /// A lane's points of the sum over the quotient.
 pub(crate) struct QuotientShare<C: Curve, B: ProofBackend<C>> {
     pub(crate) share: plan::Share,
     pub(crate) plan: <B as ScalarRecoding<C>>::Plan,
-    pub(crate) bases: <B as Msm<C::G1>>::Bases,
+    pub(crate) bases: Points<C::G1, B>,
+}
+
+/// Points of a sum: on the lane, or where they came from until the sum takes them.
+pub(crate) enum Points<G: Group, B: Msm<G>> {
+    There(B::Bases),
+    Waiting { set: usize, points: Later<G::Point> },
+}
+
+impl<G: Group, B: Msm<G>> Points<G, B> {
+    /// Those of set number `set` of a plan, loaded unless they are to wait.
+    fn of(
+        backend: &B,
+        (lane, plan, set): (Lane, &B::Plan, usize),
+        points: Stored<'_, G::Point>,
+        waits: bool,
+    ) -> tandem_ops::Result<Self> {
+        match points.later().filter(|_| waits) {
+            Some(points) => Ok(Points::Waiting { set, points }),
+            None => Ok(Points::There(Msm::<G>::load(backend, lane, plan, set, points)?)),
+        }
+    }
 }
 
 /// A proving key in the memory of a backend's lanes.
@@ -236,6 +259,38 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
     pub(crate) rows: Option<[<B as Gather>::Map; 2]>,
     pub(crate) witness: Vec<WitnessShare<C, B>>,
     pub(crate) quotient: Vec<QuotientShare<C, B>>,
+    pub(crate) picks: Picks<B>,
+    /// How the memory of each lane is used, where it was planned.
+    pub(crate) memory: Vec<MemoryPlan>,
+}
+
+/// Which values a lane's sums are over, by the number of its share: of the last proof, as those of a circuit are the same each time.
+pub(crate) struct Picks<B: Gather>(Mutex<Vec<Pick<B::Map>>>);
+
+/// The number of a share, the wires that it is of, and the map of its own.
+type Pick<M> = (usize, Arc<Vec<u32>>, Arc<M>);
+
+impl<B: Gather> Picks<B> {
+    /// The map of the values `wires[range]` of `of` for the sums of share number `share`, which lies on `lane`.
+    pub(crate) fn of(
+        &self,
+        backend: &B,
+        (share, lane): (usize, Lane),
+        (wires, range): (&Arc<Vec<u32>>, Range<usize>),
+        of: usize,
+    ) -> tandem_ops::Result<Arc<B::Map>> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock().iter().find(|held| held.0 == share).map(|(_, wires, map)| (wires.clone(), map.clone()));
+        if let Some((held, map)) = held {
+            if Arc::ptr_eq(&held, wires) || held == *wires {
+                return Ok(map);
+            }
+        }
+        lock().retain(|held| held.0 != share);
+        let map = Arc::new(backend.load_map(lane, &wires[range], of)?);
+        lock().push((share, wires.clone(), map.clone()));
+        Ok(map)
+    }
 }
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
@@ -292,6 +347,17 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<Self> {
         let lanes = backend.lanes();
         let schedule = plan::schedule(C::ID, queries, lanes, layout);
+        let memory = match matrices {
+            None => memory_plans::<C, B>(backend, queries, &schedule, &sections),
+            Some(_) => Vec::new(),
+        };
+        let waits = |lane: Lane| memory.get(lane.0).and_then(|plan| plan.pieces);
+        if let Some(plan) = memory.iter().find(|plan| plan.pieces.is_some() && !plan.fits()) {
+            let device = backend.info().lane_names.get(plan.lane.0).cloned().unwrap_or_default();
+            let (wanted, free) = (plan.peak(), plan.limit);
+            return Err(tandem_ops::Error::OutOfMemory { op: "plan", device, wanted, free }.into());
+        }
+        let schedule = schedule.in_pieces(waits);
         backend.expect_uploads_to_all(&schedule.whole);
         let on = |[a, b]: [&SparseRows; 2]| -> Result<_> {
             Ok([backend.load_matrix(schedule.chains.a, a)?, backend.load_matrix(schedule.chains.b, b)?])
@@ -326,7 +392,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let room = room[share.lane.0];
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let memory_bytes = beside.max(plan::part_of(room, own, own + others));
-                Self::load_quotient(backend, sections.h, share, Worth { memory_bytes, uses: proofs })
+                let worth = Worth { memory_bytes, uses: proofs, waits: waits(share.lane).is_some() };
+                Self::load_quotient(backend, sections.h, share, worth)
                     .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
             .collect::<Result<_>>()?;
@@ -339,36 +406,40 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 // A lane's groups share what is left in proportion to their points.
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
                 let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
-                Self::load_witness(backend, sections, sums, Worth { memory_bytes, uses: proofs })
+                let worth = Worth { memory_bytes, uses: proofs, waits: waits(lane).is_some() };
+                Self::load_witness(backend, sections, sums, worth)
                     .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
-        let (points, coset) = (points.clone(), coset::<C>(queries.shape.domain));
-        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient })
+        let (points, coset, picks) = (points.clone(), coset::<C>(queries.shape.domain), Picks(Mutex::default()));
+        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient, picks, memory })
     }
 
     fn load_witness(
         backend: &B,
         sections: Sections<'_, C>,
         sums: &plan::LaneQueries,
-        Worth { memory_bytes, uses }: Worth,
+        Worth { memory_bytes, uses, waits }: Worth,
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneQueries { wires, share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
         let do_wait = sections.b2.may_wait() && [sections.a, sections.b1, sections.l].iter().all(Stored::may_wait);
+        let do_wait = waits || do_wait && backend.info().kind != DeviceKind::Cuda;
         let memory_bytes = if do_wait { u64::MAX } else { memory_bytes };
+        let uses = if waits { 1 } else { uses };
         let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
+            let at = (share.lane, &plan, set);
             let load = |points: Stored<'_, P1<C>>| {
-                Msm::<C::G1>::load(backend, share.lane, &plan, set, points.slice(part.points.clone()))
+                Points::<C::G1, B>::of(backend, at, points.slice(part.points.clone()), waits)
             };
             match part.sum {
                 WitnessQuery::B2 => {
                     let points = sections.b2.slice(part.points.clone());
-                    b2 = Some(Msm::<C::G2>::load(backend, share.lane, &plan, set, points)?);
+                    b2 = Some(Points::<C::G2, B>::of(backend, at, points, waits)?);
                 }
                 WitnessQuery::A => g1.push((part.sum, load(sections.a)?)),
                 WitnessQuery::B1 => g1.push((part.sum, load(sections.b1)?)),
@@ -382,14 +453,17 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         h: Stored<'_, P1<C>>,
         share: &plan::Share,
-        Worth { memory_bytes, uses }: Worth,
+        Worth { memory_bytes, uses, waits }: Worth,
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let memory_bytes = if h.may_wait() { u64::MAX } else { memory_bytes };
+        let do_wait = waits || h.may_wait() && backend.info().kind != DeviceKind::Cuda;
+        let memory_bytes = if do_wait { u64::MAX } else { memory_bytes };
+        let uses = if waits { 1 } else { uses };
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
-        let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, h.slice(share.range.clone()))?;
+        let points = h.slice(share.range.clone());
+        let bases = Points::<C::G1, B>::of(backend, (share.lane, &plan, 0), points, waits)?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
 
@@ -402,6 +476,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     pub fn plan(&self) -> &Schedule {
         &self.schedule
     }
+
+    /// How the memory of each lane is used: of keys without matrices.
+    pub fn memory(&self) -> &[MemoryPlan] {
+        &self.memory
+    }
 }
 
 /// Multiples of a point in a table that has one for each window of a scalar, where windows have 17 bits or more.
@@ -412,6 +491,23 @@ struct Worth {
     /// Nothing bounds it where the points may wait: a sum brings as many of them into memory at a time as there is room for.
     memory_bytes: u64,
     uses: u64,
+    /// Whether the points are brought to the lane by each sum.
+    waits: bool,
+}
+
+/// How each lane's memory is used, by what is free of it. Points of the CPU's own wait within its sums, where they may.
+fn memory_plans<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    queries: Queries,
+    schedule: &Schedule,
+    Sections { a, b1, b2, l, h }: &Sections<'_, C>,
+) -> Vec<MemoryPlan> {
+    let info = backend.info();
+    let may_wait = b2.may_wait() && [a, b1, l, h].iter().all(|section| section.may_wait());
+    let may_wait = may_wait && info.kind != DeviceKind::Cpu;
+    let bytes = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
+    let of = |(lane, &free)| plan::memory_plan(queries, schedule, bytes, (Lane(lane), free), may_wait);
+    info.free_bytes.iter().enumerate().map(of).collect()
 }
 
 /// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key

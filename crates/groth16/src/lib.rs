@@ -15,6 +15,7 @@ pub mod digits;
 mod finish;
 mod key;
 mod owned;
+pub mod partition;
 pub mod plan;
 pub mod powers;
 mod prove;

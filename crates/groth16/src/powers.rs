@@ -15,7 +15,7 @@ use tandem_proof::fixed_base::Table;
 use zeroize::Zeroizing;
 
 /// The root of unity whose powers are the rows.
-fn root<C: Curve>(domain: usize) -> Result<C::Fr> {
+pub(crate) fn root<C: Curve>(domain: usize) -> Result<C::Fr> {
     let none = || Error::Key(format!("{} has no domain of {domain} rows", C::ID));
     C::Fr::get_root_of_unity(domain as u64).ok_or_else(none)
 }
@@ -174,7 +174,7 @@ pub fn evaluations<C: Curve>(circuit: &dyn Circuit<C>, witness: &[Canonical]) ->
         sides[0][rows - publics - 1 + wire] = C::mont(value(wire as u32)?);
         named[0][wire] = true;
     }
-    let wires = |named: &[bool]| (0u32..).zip(named).filter_map(|(wire, &is)| is.then_some(wire)).collect();
+    let wires = |named: &[bool]| (0u32..).zip(named).filter_map(|(wire, &is)| is.then_some(wire)).collect::<Vec<_>>();
     let ([a, b], [in_a, in_b]) = (sides, named.each_ref().map(|named| wires(named)));
     Evaluations::new(a, b, in_a, in_b)
 }

@@ -2,16 +2,19 @@
 
 use crate::blinding::Terms;
 use crate::finish::{Part, Sums};
+use crate::key::Points;
 use crate::plan::{TransformPlacement, WireSet, WitnessQuery};
 use crate::quotient::quotient;
 use crate::{Blinding, Error, Evaluations, HostSpan, PreparedKey, ProvingKey, Request, Result, Shape, Witness, P1, P2};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Msm, ProofBackend, ScalarRecoding, Scalars,
+    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, Pending, ProofBackend,
+    ScalarRecoding, Scalars,
 };
 use tandem_proof::settled;
 
@@ -51,17 +54,22 @@ impl<C: Curve> PartialEq for Proof<C> {
 }
 
 /// A witness on buffers of a key's lanes.
-struct Uploaded<C: Curve, W> {
+struct Uploaded<C: Curve, B: Backend, W> {
     witness: Witness<C>,
     wires: Vec<W>,
+    /// Of a key without matrices, the sides of the constraints.
+    sides: Option<Sides<B>>,
     host: Vec<HostSpan>,
 }
 
+/// Left and right factors of the rows, with zeros up to the end of the domain, on their way.
+pub(crate) type Sides<B> = [Arriving<<B as Backend>::Buf<Mont>>; 2];
+
 /// What a proof works with.
-type Wires<C, B> = Uploaded<C, <B as Backend>::Buf<Canonical>>;
+type Wires<C, B> = Uploaded<C, B, <B as Backend>::Buf<Canonical>>;
 
 /// A witness on its way to a key's lanes, for one proof. Wiped when dropped.
-pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, Arriving<B::Buf<Canonical>>>);
+pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, B, Arriving<B::Buf<Canonical>>>);
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// Fails unless the witness is of the key's circuit, and brings along what the key asks for.
@@ -113,19 +121,21 @@ pub fn stage<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Staged<C, B>> {
     let beside = |lanes: &[Lane], values: &Arc<HostBuf<Canonical>>| {
-        lanes.iter().map(|&lane| backend.upload_beside(lane, values)).collect()
+        lanes.iter().map(|&lane| backend.upload_beside(lane, values, values.len())).collect()
     };
-    uploaded(key, witness, request, UPLOADS, beside).map(Staged)
+    uploaded(backend, key, witness, request, UPLOADS, beside).map(Staged)
 }
 
-/// The witness as `upload` brings it to the lanes that want all of it, in one of their queues.
+/// The witness as `upload` brings it to the lanes that want all of it, in one of their queues, and the sides of the constraints that come with
+/// it, in any case beside what the lanes do.
 fn uploaded<C: Curve, B: ProofBackend<C>, W>(
+    backend: &B,
     key: &ProvingKey<C, B>,
     witness: &Witness<C>,
     request: &Request<'_>,
     queue: usize,
     upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<W>>,
-) -> Result<Uploaded<C, W>> {
+) -> Result<Uploaded<C, B, W>> {
     key.check_witness(witness)?;
     request.check()?;
     let (lanes, mut host) = (&key.schedule.whole, Vec::new());
@@ -136,7 +146,21 @@ fn uploaded<C: Curve, B: ProofBackend<C>, W>(
         wires
     })?;
     lanes.iter().for_each(|&lane| request.progress.enqueued(UPLOAD, lane));
-    Ok(Uploaded { witness: witness.clone(), wires, host })
+    let side = |lane, name, values: &Arc<HostBuf<Mont>>| {
+        let span = request.timeline.begin_in(lane, UPLOADS, name);
+        let side = backend.upload_beside(lane, values, key.shape().domain)?;
+        request.timeline.end(span);
+        request.progress.enqueued(name, lane);
+        Result::Ok(side)
+    };
+    let sides = match witness.evaluations().filter(|_| key.matrices.is_none()) {
+        Some(evaluations) => {
+            let ([a, b], chains) = (evaluations.shared(), key.schedule.chains);
+            Some([side(chains.a, "upload a", a)?, side(chains.b, "upload b", b)?])
+        }
+        None => None,
+    };
+    Ok(Uploaded { witness: witness.clone(), wires, sides, host })
 }
 
 /// Uploads the witness of a proof that begins with it, over all links at once.
@@ -146,7 +170,7 @@ fn upload<C: Curve, B: ProofBackend<C>>(
     witness: &Witness<C>,
     request: &Request<'_>,
 ) -> Result<Wires<C, B>> {
-    uploaded(key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
+    uploaded(backend, key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
 }
 
 const UPLOAD: &str = "upload witness";
@@ -210,9 +234,9 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
         return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
     }
     make(backend, key, verifier, blinding, request, || {
-        let Uploaded { witness, wires, host } = staged;
+        let Uploaded { witness, wires, sides, host } = staged;
         let wires = wires.into_iter().map(|buf| backend.arrived(buf)).collect::<tandem_ops::Result<_>>()?;
-        Ok(Uploaded { witness, wires, host })
+        Ok(Uploaded { witness, wires, sides, host })
     })
 }
 
@@ -255,8 +279,9 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     let terms = OnceLock::new();
     let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
-        let Uploaded { witness, wires, mut host } = wires()?;
-        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, witness.evaluations(), request))?;
+        let Uploaded { witness, wires, sides, mut host } = wires()?;
+        let of_witness = (witness.evaluations(), sides);
+        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, of_witness, request))?;
         Result::Ok((sums, witness, host))
     })?;
     let Some(terms) = terms.into_inner() else { unreachable!("the scope ended before its task") };
@@ -271,12 +296,12 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: Vec<B::Buf<Canonical>>,
-    evaluations: Option<&Evaluations<C>>,
+    (evaluations, sides): (Option<&Evaluations<C>>, Option<Sides<B>>),
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let sum_witness =
         |chosen: &(dyn Fn(Lane) -> bool + Sync)| sum_witness(backend, key, &wires, evaluations, chosen, request);
-    let quotient = || quotient(backend, key, &wires, evaluations, request);
+    let quotient = || quotient(backend, key, &wires, sides, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
     let others_wait =
@@ -297,14 +322,14 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
     drop(wires);
+    let mut bases = Bringing::new(backend, request);
     for (part, values) in key.quotient.iter().zip(quotient) {
         let lane = part.share.lane;
         let digits = request.enqueue(lane, "quotient digits", || {
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))
         })?;
         drop(values);
-        let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
-        let sum = request.enqueue(lane, "MSM H", sum)?;
+        let sum = bases.sum::<C::G1>("MSM H", (lane, &part.plan), &part.bases, &digits)?;
         sums.c.push(Part::new(sum, units::<C::G1>(part.share.range.len()), request));
     }
     Ok(sums)
@@ -325,7 +350,8 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
-    for part in key.witness.iter().filter(|part| chosen(part.share.lane)) {
+    let mut bring = Bringing::new(backend, request);
+    for (number, part) in key.witness.iter().enumerate().filter(|(_, part)| chosen(part.share.lane)) {
         let (lane, range) = (part.share.lane, part.share.range.clone());
         let own;
         let named = match part.wires {
@@ -336,7 +362,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         let scalars = match (named, on::<B>(wires, lane), wires.first()) {
             (Some(named), Some(whole), _) => {
                 own = request.enqueue(lane, "pick wires", || {
-                    let map = backend.load_map(lane, &named[range.clone()], whole.len())?;
+                    let map = key.picks.of(backend, (number, lane), (named, range.clone()), whole.len())?;
                     let mut picked = backend.alloc(lane, range.len())?;
                     backend.gather(&map, whole, &mut picked)?;
                     Ok(picked)
@@ -356,13 +382,11 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
         let points = part.share.range.len();
         if let Some(bases) = &part.b2 {
-            let sum = || Msm::<C::G2>::msm(backend, bases, &digits, &request.timeline);
-            let sum = request.enqueue(lane, "MSM B2", sum)?;
+            let sum = bring.sum::<C::G2>("MSM B2", (lane, &part.plan), bases, &digits)?;
             sums.b2.push(Part::new(sum, units::<C::G2>(points), request));
         }
         for (sum, bases) in &part.g1 {
-            let pending =
-                request.enqueue(lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits, &request.timeline))?;
+            let pending = bring.sum::<C::G1>(name(*sum), (lane, &part.plan), bases, &digits)?;
             let part = Part::new(pending, units::<C::G1>(points), request);
             match sum {
                 WitnessQuery::A => sums.a.push(part),
@@ -372,6 +396,57 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         }
     }
     Ok(sums)
+}
+
+/// Points on their way to sums that take them from where they came from.
+struct Bringing<'a, B: Backend> {
+    backend: &'a B,
+    request: &'a Request<'a>,
+    /// What ends when the sums over the last of them, lane by lane, have been enqueued and done.
+    marks: VecDeque<(Lane, Pending<Vec<Canonical>>)>,
+}
+
+/// Of one lane, points that are summed and points on their way.
+const AT_ONCE: usize = 2;
+
+impl<'a, B: Backend> Bringing<'a, B> {
+    fn new(backend: &'a B, request: &'a Request<'a>) -> Self {
+        Bringing { backend, request, marks: VecDeque::new() }
+    }
+
+    /// Enqueues a sum. Where its points wait, they are brought to the lane beside the sum before, whose points are gone before those of the next
+    /// sum come.
+    fn sum<G: Group>(
+        &mut self,
+        name: &'static str,
+        (lane, plan): (Lane, &B::Plan),
+        points: &Points<G, B>,
+        digits: &B::Entries,
+    ) -> Result<Pending<G::Ark>>
+    where
+        B: Msm<G>,
+    {
+        let Self { backend, request, .. } = *self;
+        let sum =
+            |bases: &B::Bases| request.enqueue(lane, name, || Msm::<G>::msm(backend, bases, digits, &request.timeline));
+        let (set, points) = match points {
+            Points::There(bases) => return sum(bases),
+            Points::Waiting { set, points } => (*set, points),
+        };
+        while self.marks.iter().filter(|mark| mark.0 == lane).count() >= AT_ONCE {
+            let first = self.marks.iter().position(|mark| mark.0 == lane).and_then(|at| self.marks.remove(at));
+            first.map_or(Ok(Vec::new()), |(_, mark)| mark.wait())?;
+        }
+        request.check()?;
+        let span = request.timeline.begin_in(lane, UPLOADS, "upload points");
+        let bases = Msm::<G>::load(backend, lane, plan, set, points.stored())?;
+        request.timeline.end(span);
+        let pending = sum(&bases)?;
+        drop(bases);
+        let mark = backend.alloc::<Canonical>(lane, 1)?;
+        self.marks.push_back((lane, backend.download(&mark)?));
+        Ok(pending)
+    }
 }
 
 /// What a sum counts in a proof's progress: a point of G1 one, a point of G2 three, as products of its coordinates take three of G1's.

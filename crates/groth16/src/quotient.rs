@@ -1,11 +1,13 @@
 //! The quotient of a proof: its values on the odd coset, or its coefficients.
 
 use crate::plan::TransformPlacement;
-use crate::prove::on;
-use crate::{Evaluations, ProvingKey, Request, Result};
+use crate::prove::{on, Sides};
+use crate::{ProvingKey, Request, Result};
 use ark_ff::Field;
 use std::ops::Range;
-use tandem_ops::{Buffer, Canonical, Coset, Curve, Direction, Gather, Lane, Mont, NttOp, Order, ProofBackend, VecOps};
+use tandem_ops::{
+    Arriving, Buffer, Canonical, Coset, Curve, Direction, Gather, Lane, Mont, NttOp, Order, ProofBackend, VecOps,
+};
 
 /// From the values at the rows to coefficients in this order.
 fn inverse(output: Order) -> NttOp {
@@ -22,28 +24,26 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
-    evaluations: Option<&Evaluations<C>>,
+    sides: Option<Sides<B>>,
     request: &Request<'_>,
 ) -> Result<Vec<B::Buf<Mont>>> {
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let n = key.shape().domain;
-    let mut va = backend.alloc::<Mont>(a, n)?;
-    let mut vb = backend.alloc::<Mont>(b, n)?;
-    match (&key.matrices, on::<B>(wires, a), on::<B>(wires, b), evaluations) {
+    let [mut va, mut vb] = match (&key.matrices, on::<B>(wires, a), on::<B>(wires, b), sides) {
         (Some([matrix_a, matrix_b]), Some(on_a), Some(on_b), _) => {
+            let (mut va, mut vb) = (backend.alloc::<Mont>(a, n)?, backend.alloc::<Mont>(b, n)?);
             request.enqueue(a, "sparse product A", || backend.spmv(matrix_a, on_a, &mut va))?;
             request.enqueue(b, "sparse product B", || backend.spmv(matrix_b, on_b, &mut vb))?;
+            [va, vb]
         }
-        (None, _, _, Some(evaluations)) => {
+        (None, _, _, Some([on_a, on_b])) => {
             let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(a), Some(b)]);
-            request.enqueue(a, "upload a", || write_rows(backend, &mut va, evaluations.a(), map_a))?;
-            request.enqueue(b, "upload b", || write_rows(backend, &mut vb, evaluations.b(), map_b))?;
+            let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a))?;
+            let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b))?;
+            return coefficients(backend, key, va, vb, request);
         }
         _ => return Err(tandem_ops::Error::invalid("prove", "the transforms have no rows to start from").into()),
-    }
-    if key.matrices.is_none() {
-        return coefficients(backend, key, va, vb, request);
-    }
+    };
 
     let (to_coefficients, to_odd_coset) = (inverse(Order::BitReversed), to_odd_coset(key.coset));
     let transform = |v: &mut B::Buf<Mont>, name, op| request.enqueue(v.lane(), name, || backend.ntt(v, op));
@@ -86,17 +86,17 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     shares.map(share).collect()
 }
 
-/// Writes the values of rows, each to the point of the domain that it is; the others are zeros.
-fn write_rows<B: Gather>(
+/// The values of rows, each at the point of the domain that it is.
+fn in_order<B: Gather>(
     backend: &B,
-    to: &mut B::Buf<Mont>,
-    rows: &[Mont],
+    rows: Arriving<B::Buf<Mont>>,
     map: Option<&B::Map>,
-) -> tandem_ops::Result<()> {
-    let Some(map) = map else { return backend.write(to, 0, rows) };
-    let mut in_order = backend.alloc(to.lane(), to.len())?;
-    backend.write(&mut in_order, 0, rows)?;
-    backend.gather(map, &in_order, to)
+) -> tandem_ops::Result<B::Buf<Mont>> {
+    let rows = backend.arrived(rows)?;
+    let Some(map) = map else { return Ok(rows) };
+    let mut in_order = backend.alloc(rows.lane(), rows.len())?;
+    backend.gather(map, &rows, &mut in_order)?;
+    Ok(in_order)
 }
 
 /// The coefficients of (a b - c) / (X^n - 1), of which there are n - 1, and a zero.

@@ -2,6 +2,10 @@
 
 #[path = "groth16/keys.rs"]
 mod keys;
+#[path = "groth16/memory.rs"]
+mod memory;
+#[path = "groth16/partition.rs"]
+mod partition;
 #[path = "groth16/powers.rs"]
 mod powers;
 #[path = "groth16/proofs.rs"]

@@ -2,14 +2,19 @@
 
 use std::process::Command;
 use std::sync::Arc;
+use tandem_groth16::partition::{Partition, PartitionKey};
 use tandem_groth16::setup::{setup, Entry, KeySink, Part, Secret};
 use tandem_groth16::synthetic::Synthetic;
-use tandem_groth16::{Error, KeyPoints, KeyView, Layout, ProvingKey, Result, Shape, Silent, P1, P2};
+use tandem_groth16::{
+    prove_verified, Blinding, Error, Evaluations, KeyPoints, KeyView, Layout, PreparedKey, ProvingKey, Request, Result,
+    Shape, Silent, Witness, P1, P2,
+};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    memory, threads, Backend, Bn254, Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, Outside, ScalarRecoding,
-    Scalars, SparseRows, Stored, Timeline, Unaligned,
+    memory, threads, Backend, Bls12_381, Bn254, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, MsmRequest, MsmSet,
+    Outside, ScalarRecoding, Scalars, SparseRows, Stored, Timeline, Unaligned,
 };
+use zeroize::Zeroizing;
 
 /// Keeps nothing.
 struct Nowhere;
@@ -129,6 +134,42 @@ fn key_of_many() -> Result<()> {
     ProvingKey::load(&Cpu::new(1), &view, Layout::Auto, 1).map(drop)
 }
 
+/// A proof with a key whose points take 22 MiB, on pretend GPUs.
+fn partition(waits: bool) -> Result<()> {
+    threads::ready()?;
+    let sizes = Partition {
+        log_domain: 16,
+        rows: 64_000,
+        inputs: 2,
+        aux: 60_000,
+        in_a: 60_000,
+        in_b: 16_000,
+        ones: 0.5,
+        dense: 0.02,
+    };
+    // Few points, which are read again and again.
+    let key = PartitionKey::with_period(sizes, 11 * 19, &Silent)?;
+    let (key, cpu) = if waits { (key.waiting(), Cpu::with_memory(2, 12 << 20)) } else { (key, Cpu::new(2)) };
+    let view = key.view()?;
+    let loaded = ProvingKey::load_powers(&cpu, &view, Layout::Split, 1)?;
+    assert_eq!(loaded.memory()[0].pieces.is_some(), waits);
+    let made = key.assignment(0)?;
+    let element = |x: &[u64; 4]| Bls12_381::from_mont(Mont(*x));
+    let values = made.inputs.iter().chain(made.aux.iter()).map(|x| Bls12_381::canonical(element(x)));
+    let side = |side: &[[u64; 4]]| HostBuf::from(Zeroizing::new(side.iter().copied().map(Mont).collect::<Vec<_>>()));
+    let in_b = |i: &u32| *i == 0 || *i > 1 && made.b_aux[(*i as usize - 2) / 64] >> ((i - 2) % 64) & 1 == 1;
+    let all: Vec<u32> = (0..60_002).collect();
+    let in_b: Vec<u32> = all.iter().copied().filter(in_b).collect();
+    let evaluations = Evaluations::new(side(&made.a), side(&made.b), all, in_b)?;
+    let witness = Witness::new(Zeroizing::new(values.collect::<Vec<_>>()))?.with_evaluations(evaluations);
+    drop(made);
+    let verifier = PreparedKey::new(&view.verifying_key())?;
+    let request = Request::new(Timeline::none(), &Silent);
+    let made = prove_verified(&cpu, &loaded, &verifier, &witness, &Blinding::random()?, &request)?;
+    assert!(made.verdict.is_ok());
+    Ok(())
+}
+
 /// Runs this test once more, under a limit; what it does there follows from the variable.
 #[test]
 fn too_little_memory_is_an_error() {
@@ -154,7 +195,8 @@ fn too_little_memory_is_an_error() {
         for mib in [6, 9, 12, 15, 18, 24, 30, 36, 42, 48, 400] {
             let mut limited = Command::new("sh");
             limited.args(["-c", &format!("ulimit -d {}; exec \"$@\"", mib << 10), "sh"]);
-            limited.arg(std::env::current_exe().unwrap()).args(["--nocapture", "--test-threads", "1"]);
+            limited.arg(std::env::current_exe().unwrap()).args(["--exact", "too_little_memory_is_an_error"]);
+            limited.args(["--nocapture", "--test-threads", "1"]);
             // Small stacks: they count as data, too.
             limited.env("TANDEM_TEST_LIMITED", what).env("RAYON_NUM_THREADS", "2").env("RUST_MIN_STACK", "1048576");
             let output = limited.output().unwrap();
@@ -173,4 +215,26 @@ fn too_little_memory_is_an_error() {
     }
     // Points that wait need not be there at once.
     assert!(all[3] > all[2] + 1 && all[5] > all[4], "{all:?}");
+}
+
+/// Points that come in pieces are not there at once.
+#[test]
+fn pieces_take_less_memory_than_all_points() {
+    if let Ok(what) = std::env::var("TANDEM_TEST_PIECES") {
+        partition(what == "pieces").unwrap();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        println!("{}", status.lines().find(|line| line.starts_with("VmHWM:")).unwrap());
+        return;
+    }
+    let [all, pieces] = ["all", "pieces"].map(|what| -> u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "pieces_take_less_memory_than_all_points", "--nocapture", "--test-threads", "1"]);
+        let output = child.env("TANDEM_TEST_PIECES", what).env("RAYON_NUM_THREADS", "2").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let kib = said.lines().find_map(|line| line.split_once("VmHWM:")).unwrap().1;
+        kib.split_whitespace().next().unwrap().parse().unwrap()
+    });
+    // A good half of 22 MiB.
+    assert!(pieces + (12 << 10) < all, "{pieces} KiB and {all} KiB");
 }

@@ -8,12 +8,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::{
-    check_lanes_differ, Arriving, Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result,
-    Timeline, Wire,
+    check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info,
+    Lane, Pending, Result, Timeline, Wire,
 };
 
-/// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values.
-const KEPT_HOST_BYTES: usize = 2 << 30;
+/// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values, or more where the host has much. To lock the
+/// 12 GiB of one of Filecoin's largest circuits takes five seconds.
+fn kept_host_bytes() -> usize {
+    const LEAST: u64 = 2 << 30;
+    let memory::Memory { total, .. } = memory::host();
+    let third = if total == u64::MAX { LEAST } else { total / 3 };
+    usize::try_from(third.max(LEAST)).unwrap_or(usize::MAX)
+}
 
 /// A team of GPUs; lane i is the i-th of them.
 pub struct Cuda {
@@ -106,6 +112,14 @@ impl Cuda {
         Self::open_as(devices, |lane| lane.least_passes = least)
     }
 
+    /// The team of `devices`, of each of which it takes no more than so many bytes, beside the runtime's own.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn within(devices: &[Device], bytes: Option<u64>) -> Result<Self> {
+        Self::open_as(devices, |lane| bytes.into_iter().for_each(|bytes| lane.limit_to(bytes)))
+    }
+
     fn open_as(devices: &[Device], change: impl Fn(&mut LaneCtx)) -> Result<Self> {
         const OP: &str = "open GPUs";
         if devices.is_empty() {
@@ -138,7 +152,7 @@ impl Cuda {
         Ok(Cuda {
             lanes,
             clock,
-            host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)),
+            host_blocks: Arc::new(PinnedPool::new(kept_host_bytes())),
             gathers: AllGatherCache::default(),
             ahead: Ahead::default(),
         })
@@ -249,10 +263,12 @@ impl Backend for Cuda {
 
     /// On a stream of its own, in memory that no kernel in hand has used: the copy waits for nothing, and the lane for it only once it has
     /// arrived.
-    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<CudaBuf<T>>> {
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>, len: usize) -> Result<Arriving<CudaBuf<T>>> {
         const OP: &str = "upload";
+        check_room(OP, src.len(), len)?;
         let ctx = self.lane(OP, lane)?;
-        let mut memory = ctx.alloc_on_upload_stream(OP, src.len())?;
+        let mut memory = ctx.alloc_on_upload_stream(OP, len)?;
+        memory.zero(src.len()..len).map_err(|e| ctx.error(OP, e))?;
         let source: Arc<dyn Source> = Arc::new(Kept(src.clone()));
         let bytes = 0..source.bytes().len();
         if !ctx.queue_upload(OP, (&mut memory, 0), &source, bytes)? {

@@ -28,6 +28,8 @@ pub(crate) struct LaneCtx {
     pub(crate) most_bytes: u64,
     /// Lanes on this GPU, this one among them: each plans with its share of the memory.
     sharing: u64,
+    /// What all buffers together may take.
+    limit: u64,
     /// Transforms take no fewer passes, as far as their sizes allow: 1.
     pub(crate) least_passes: u32,
     stream: Arc<Stream>,
@@ -54,6 +56,7 @@ impl LaneCtx {
             device,
             most_bytes: properties.memory_bytes,
             sharing,
+            limit: u64::MAX,
             least_passes: 1,
             properties,
             stream: Arc::new(Stream::with_raised_priority(device)?),
@@ -65,6 +68,18 @@ impl LaneCtx {
             downloads: Downloads::default(),
             cache: Cache::default(),
         })
+    }
+
+    /// Plans as on a GPU of so many bytes, and takes no more.
+    pub(crate) fn limit_to(&mut self, bytes: u64) {
+        self.limit = bytes;
+        self.properties.memory_bytes = self.properties.memory_bytes.min(bytes);
+    }
+
+    /// What the limit leaves.
+    fn left(&self) -> u64 {
+        let used = self.pool.info().map_or(0, |info| info.used);
+        self.limit.saturating_sub(used)
     }
 
     /// The device in words, for errors and reports.
@@ -92,7 +107,7 @@ impl LaneCtx {
 
     /// Bytes of memory that could still be handed out; where lanes share the GPU, this one's share of them.
     pub(crate) fn free_bytes(&self) -> u64 {
-        self.pool.free_bytes().unwrap_or(0) / self.sharing
+        (self.pool.free_bytes().unwrap_or(0) / self.sharing).min(self.left())
     }
 
     /// Memory with undefined contents for what may be secret: it is overwritten when it is dropped.
@@ -130,6 +145,15 @@ impl LaneCtx {
         self.alloc_on(op, &self.stream, len, false)
     }
 
+    /// As [`LaneCtx::alloc_public`], for what is written on the upload stream before [`LaneCtx::move_to_stream`].
+    pub(crate) fn alloc_public_on_upload_stream<T: Wire>(
+        &self,
+        op: &'static str,
+        len: usize,
+    ) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.upload_stream, len, false)
+    }
+
     fn alloc_on<T: Wire>(
         &self,
         op: &'static str,
@@ -138,7 +162,7 @@ impl LaneCtx {
         wipe: bool,
     ) -> Result<DeviceBuffer<T>> {
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        if wanted > self.most_bytes {
+        if wanted > self.most_bytes || (self.limit < u64::MAX && wanted > self.left()) {
             return Err(Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() });
         }
         self.pool.alloc(stream, len, wipe).map_err(|e| self.error_of(op, e, wanted))

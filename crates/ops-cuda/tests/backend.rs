@@ -422,7 +422,7 @@ fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
         }
         timeline.end(work);
         let upload = timeline.begin_in(lane, UPLOADS, "upload");
-        let arriving = cuda.upload_beside(lane, &source).unwrap();
+        let arriving = cuda.upload_beside(lane, &source, source.len()).unwrap();
         timeline.end(upload);
         let arrived = cuda.arrived(arriving).unwrap();
         let copied = cuda.copy(&arrived, 0..other.len(), lane).unwrap();
@@ -450,7 +450,7 @@ fn what_arrived_is_there_for_kernels() {
     source.chunks_mut(part).for_each(|chunk| chunk.copy_from_slice(&wire::<Bn254>(&values)));
     let source = std::sync::Arc::new(source);
     for _ in 0..4 {
-        let arriving = cuda.upload_beside(Lane(0), &source).unwrap();
+        let arriving = cuda.upload_beside(Lane(0), &source, source.len()).unwrap();
         let mut sum = cuda.arrived(arriving).unwrap();
         let two = <Bn254 as Curve>::Fr::from(2u64);
         VecOps::<Bn254>::scale(&cuda, &mut sum, Bn254::mont(two)).unwrap();

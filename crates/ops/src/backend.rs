@@ -68,6 +68,17 @@ impl<B> Arriving<B> {
     }
 }
 
+/// Fails where a buffer of `room` elements has not room for `len`.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn check_room(op: &'static str, len: usize, room: usize) -> Result<()> {
+    if len > room {
+        return Err(Error::invalid(op, format!("{len} elements for a buffer of {room}")));
+    }
+    Ok(())
+}
+
 /// Fails where a lane is named twice.
 ///
 /// # Errors
@@ -148,12 +159,19 @@ pub trait Backend: Send + Sync + 'static {
         lanes.iter().map(|&lane| self.upload(lane, src)).collect()
     }
 
-    /// A buffer with the contents of `src`, uploaded beside what `lane` does: neither waits for the other. `src` is kept until it has been copied.
+    /// A buffer of `len` elements with the contents of `src`, and zeros behind them, uploaded beside what `lane` does: neither waits for the
+    /// other. `src` is kept until it has been copied.
     ///
     /// # Errors
-    /// As [`Backend::alloc`].
-    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<Self::Buf<T>>> {
-        self.upload(lane, src).map(Arriving::new)
+    /// `src` has more elements; as [`Backend::alloc`].
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>, len: usize) -> Result<Arriving<Self::Buf<T>>> {
+        check_room("upload", src.len(), len)?;
+        if len == src.len() {
+            return self.upload(lane, src).map(Arriving::new);
+        }
+        let mut buf = self.alloc(lane, len)?;
+        self.write(&mut buf, 0, src)?;
+        Ok(Arriving::new(buf))
     }
 
     /// The buffer, for what its lane is told from here on: the lane waits for the contents, the caller does not.

@@ -36,6 +36,11 @@ impl<T: Wire> HostBuf<T> {
         Ok(HostBuf { memory: Box::new(pages), len, of: PhantomData })
     }
 
+    /// The same memory as elements of a type of the same size, whatever they are then; `None` for another size.
+    pub fn cast<U: Wire>(self) -> Option<HostBuf<U>> {
+        (size_of::<U>() == size_of::<T>()).then(|| HostBuf::new(self.memory, self.len))?
+    }
+
     /// The first `len` elements of `memory`; `None` where it has fewer, or lies at no address for them.
     pub fn new(memory: Box<dyn HostMemory>, len: usize) -> Option<Self> {
         let bytes = memory.bytes();

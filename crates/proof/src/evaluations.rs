@@ -3,16 +3,17 @@
 use crate::{Error, Result};
 use ark_ff::PrimeField;
 use rayon::prelude::*;
+use std::sync::Arc;
 use tandem_ops::{Curve, HostBuf, Mont};
 use zeroize::Zeroizing;
 
 /// The sides of a circuit's constraints at a witness, row by row, and the wires that they name: for keys that hold no matrices. The right
 /// side's product is not among them: the rows of a witness that satisfies the circuit have it. Wiped when dropped.
 pub struct Evaluations<C: Curve> {
-    a: HostBuf<Mont>,
-    b: HostBuf<Mont>,
-    named_in_a: Vec<u32>,
-    named_in_b: Vec<u32>,
+    a: Arc<HostBuf<Mont>>,
+    b: Arc<HostBuf<Mont>>,
+    named_in_a: Arc<Vec<u32>>,
+    named_in_b: Arc<Vec<u32>>,
     blinding: Option<[Zeroizing<C::Fr>; 2]>,
 }
 
@@ -23,7 +24,13 @@ impl<C: Curve> Evaluations<C> {
     /// # Errors
     /// [`Error::Witness`] where there are more rows of one side than of the other, a value is not below the modulus, or wires are not in
     /// ascending order.
-    pub fn new(a: HostBuf<Mont>, b: HostBuf<Mont>, named_in_a: Vec<u32>, named_in_b: Vec<u32>) -> Result<Self> {
+    pub fn new(
+        a: HostBuf<Mont>,
+        b: HostBuf<Mont>,
+        named_in_a: impl Into<Arc<Vec<u32>>>,
+        named_in_b: impl Into<Arc<Vec<u32>>>,
+    ) -> Result<Self> {
+        let (named_in_a, named_in_b) = (named_in_a.into(), named_in_b.into());
         if a.len() != b.len() {
             return Err(Error::Witness(format!("a has {} rows, b has {}; expected as many", a.len(), b.len())));
         }
@@ -35,11 +42,12 @@ impl<C: Curve> Evaluations<C> {
             }
         }
         for (name, wires) in [("A", &named_in_a), ("B", &named_in_b)] {
-            if let Some(at) = wires.windows(2).position(|pair| pair[0] >= pair[1]) {
+            if let Some(at) = wires.par_windows(2).position_first(|pair| pair[0] >= pair[1]) {
                 let problem = format!("wires with points in {name}: number {} is not above the one before", at + 1);
                 return Err(Error::Witness(problem));
             }
         }
+        let (a, b) = (Arc::new(a), Arc::new(b));
         Ok(Self { a, b, named_in_a, named_in_b, blinding: None })
     }
 
@@ -65,13 +73,18 @@ impl<C: Curve> Evaluations<C> {
         &self.b
     }
 
+    /// Both factors as they are uploaded.
+    pub fn shared(&self) -> [&Arc<HostBuf<Mont>>; 2] {
+        [&self.a, &self.b]
+    }
+
     /// Wires with points in A, ascending.
-    pub fn named_in_a(&self) -> &[u32] {
+    pub fn named_in_a(&self) -> &Arc<Vec<u32>> {
         &self.named_in_a
     }
 
     /// Wires with points in B, ascending.
-    pub fn named_in_b(&self) -> &[u32] {
+    pub fn named_in_b(&self) -> &Arc<Vec<u32>> {
         &self.named_in_b
     }
 }

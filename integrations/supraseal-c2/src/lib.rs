@@ -37,7 +37,7 @@ pub const MAX_CIRCUITS: usize = 256;
 
 type Proof = [u8; PROOF];
 
-/// Proves circuits one after the other.
+/// Proves circuits one after the other. While one is proved, the next is copied and uploaded.
 fn prove<S>(provers: &[Assignment<S>], r_s: &[S], s_s: &[S], srs: &SRS) -> Result<Vec<Proof>, Error> {
     let circuits = provers.len();
     if circuits == 0 || circuits > MAX_CIRCUITS {
@@ -50,11 +50,9 @@ fn prove<S>(provers: &[Assignment<S>], r_s: &[S], s_s: &[S], srs: &SRS) -> Resul
     }
     let (r_s, s_s) =
         (assignment::scalars("r", r_s.as_ptr(), circuits)?, assignment::scalars("s", s_s.as_ptr(), circuits)?);
-    let circuit = |(i, prover): (usize, &Assignment<S>)| {
-        // What was found is of this circuit, of which there may be many.
-        prover.view([r_s[i], s_s[i]]).and_then(|view| srs.prove(&view)).map_err(|e| e.of_circuit(i, circuits))
-    };
-    provers.iter().enumerate().map(circuit).collect()
+    // What was found is of this circuit, of which there may be many.
+    let views = (0..circuits).map(|i| provers[i].view([r_s[i], s_s[i]]).map_err(|e| e.of_circuit(i, circuits)));
+    srs.prove(&views.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Fails unless there is room for so many proofs.
@@ -119,95 +117,64 @@ fn told<T>(done: Result<T, Error>) -> T {
     }
 }
 
-/// The form that bellperson 0.26 calls: all circuits have the same sizes and densities.
-///
-/// # Panics
-/// Where it fails, with the reason.
-#[cfg(not(feature = "curio"))]
-#[allow(clippy::too_many_arguments)]
-pub fn generate_groth16_proof<S, D, PR>(
-    ntt_a_scalars: &[*const S],
-    ntt_b_scalars: &[*const S],
-    ntt_c_scalars: &[*const S],
-    ntt_scalars_actual_size: usize,
-    input_assignments: &[*const S],
-    aux_assignments: &[*const S],
-    input_assignments_size: usize,
-    aux_assignments_size: usize,
-    a_aux_density_bv: &[D],
-    b_g1_input_density_bv: &[D],
-    b_g1_aux_density_bv: &[D],
-    a_aux_total_density: usize,
-    b_g1_input_total_density: usize,
-    b_g1_aux_total_density: usize,
-    num_circuits: usize,
-    r_s: &[S],
-    s_s: &[S],
-    proofs: &mut [PR],
-    srs: &SRS,
-) {
-    told(
-        shared(
-            [ntt_a_scalars, ntt_b_scalars, ntt_c_scalars],
-            ntt_scalars_actual_size,
-            (input_assignments, input_assignments_size),
-            (aux_assignments, aux_assignments_size),
-            [
-                (words(a_aux_density_bv), a_aux_total_density),
-                (words(b_g1_input_density_bv), b_g1_input_total_density),
-                (words(b_g1_aux_density_bv), b_g1_aux_total_density),
-            ],
-            num_circuits,
-        )
-        .and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)),
-    );
+/// The function that bellperson 0.26 and Curio's cuzk call: all circuits have the same sizes and densities. The two differ in the arguments
+/// behind the others.
+macro_rules! generate_groth16_proof {
+    ($(#[$meta:meta])* $($more:ident: $type:ty),*) => {
+        $(#[$meta])*
+        ///
+        /// # Panics
+        /// Where it fails, with the reason.
+        #[allow(clippy::too_many_arguments)]
+        pub fn generate_groth16_proof<S, D, PR>(
+            ntt_a_scalars: &[*const S],
+            ntt_b_scalars: &[*const S],
+            ntt_c_scalars: &[*const S],
+            ntt_scalars_actual_size: usize,
+            input_assignments: &[*const S],
+            aux_assignments: &[*const S],
+            input_assignments_size: usize,
+            aux_assignments_size: usize,
+            a_aux_density_bv: &[D],
+            b_g1_input_density_bv: &[D],
+            b_g1_aux_density_bv: &[D],
+            a_aux_total_density: usize,
+            b_g1_input_total_density: usize,
+            b_g1_aux_total_density: usize,
+            num_circuits: usize,
+            r_s: &[S],
+            s_s: &[S],
+            proofs: &mut [PR],
+            srs: &SRS,
+            $($more: $type,)*
+        ) {
+            let provers = shared(
+                [ntt_a_scalars, ntt_b_scalars, ntt_c_scalars],
+                ntt_scalars_actual_size,
+                (input_assignments, input_assignments_size),
+                (aux_assignments, aux_assignments_size),
+                [
+                    (words(a_aux_density_bv), a_aux_total_density),
+                    (words(b_g1_input_density_bv), b_g1_input_total_density),
+                    (words(b_g1_aux_density_bv), b_g1_aux_total_density),
+                ],
+                num_circuits,
+            );
+            told(provers.and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)));
+        }
+    };
 }
 
-/// The form that Curio's cuzk calls. The prover takes turns by itself, so that `gpu_mtx` is not used; `gpu_index` is a wish that the choice
-/// of `TANDEM_DEVICE` outweighs.
-///
-/// # Panics
-/// Where it fails, with the reason.
+#[cfg(not(feature = "curio"))]
+generate_groth16_proof! {
+    /// The form that bellperson 0.26 calls: all circuits have the same sizes and densities.
+}
+
 #[cfg(feature = "curio")]
-#[allow(clippy::too_many_arguments)]
-pub fn generate_groth16_proof<S, D, PR>(
-    ntt_a_scalars: &[*const S],
-    ntt_b_scalars: &[*const S],
-    ntt_c_scalars: &[*const S],
-    ntt_scalars_actual_size: usize,
-    input_assignments: &[*const S],
-    aux_assignments: &[*const S],
-    input_assignments_size: usize,
-    aux_assignments_size: usize,
-    a_aux_density_bv: &[D],
-    b_g1_input_density_bv: &[D],
-    b_g1_aux_density_bv: &[D],
-    a_aux_total_density: usize,
-    b_g1_input_total_density: usize,
-    b_g1_aux_total_density: usize,
-    num_circuits: usize,
-    r_s: &[S],
-    s_s: &[S],
-    proofs: &mut [PR],
-    srs: &SRS,
-    _gpu_mtx: *mut std::ffi::c_void,
-    _gpu_index: i32,
-) {
-    told(
-        shared(
-            [ntt_a_scalars, ntt_b_scalars, ntt_c_scalars],
-            ntt_scalars_actual_size,
-            (input_assignments, input_assignments_size),
-            (aux_assignments, aux_assignments_size),
-            [
-                (words(a_aux_density_bv), a_aux_total_density),
-                (words(b_g1_input_density_bv), b_g1_input_total_density),
-                (words(b_g1_aux_density_bv), b_g1_aux_total_density),
-            ],
-            num_circuits,
-        )
-        .and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)),
-    );
+generate_groth16_proof! {
+    /// The form that Curio's cuzk calls. The prover takes turns by itself, so that `gpu_mtx` is not used; `gpu_index` is a wish that the
+    /// choice of `TANDEM_DEVICE` outweighs.
+    _gpu_mtx: *mut std::ffi::c_void, _gpu_index: i32
 }
 
 /// The circuits of a call that gives sizes and densities once.

@@ -4,9 +4,11 @@ use crate::cuda::Error;
 use crate::{Proof, PROOF};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::UNIX_EPOCH;
-use tandem_engine::{Assignment, DeviceChoice, Engine, Key, KeyCheck, KeyStore, Silent};
+use tandem_engine::{Assignment, DeviceChoice, Engine, Key, KeyCheck, KeyStore, Silent, StagedWitness};
 use tandem_formats::ParamsFile;
 
 /// Where keys are loaded, opened when it is first asked for. A device that cannot be opened is tried again the next time.
@@ -81,24 +83,54 @@ impl SRS {
         }
     }
 
-    /// Makes and verifies one proof.
-    pub(crate) fn prove(&self, assignment: &Assignment<'_>) -> Result<Proof, Error> {
+    /// Makes and verifies a proof of each.
+    pub(crate) fn prove(&self, assignments: &[Assignment<'_>]) -> Result<Vec<Proof>, Error> {
         match self.0.as_deref() {
             None => Err(Error::input("the parameters are not loaded: make them with SRS::try_new")),
-            Some(Loaded::Own { store, key }) => prove(store.engine(), key, assignment),
-            Some(Loaded::Named { store, name }) => prove(store.engine(), &*store.get(name, &Silent)?, assignment),
+            Some(Loaded::Own { store, key }) => prove_all(store.engine(), key, assignments),
+            Some(Loaded::Named { store, name }) => prove_all(store.engine(), &*store.get(name, &Silent)?, assignments),
         }
     }
 }
 
-fn prove(engine: &Engine, key: &Key, assignment: &Assignment<'_>) -> Result<Proof, Error> {
+/// Makes the proofs in order. The next circuit is prepared on a thread of its own, which waits until it is taken: no more than one lies ready.
+fn prove_all(engine: &Engine, key: &Key, assignments: &[Assignment<'_>]) -> Result<Vec<Proof>, Error> {
+    if let [one] = assignments {
+        return Ok(vec![prepare(engine, key, one).and_then(|ready| prove(engine, key, ready))?]);
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(0);
+        let prepare_all = move || {
+            for assignment in assignments {
+                let ready = prepare(engine, key, assignment);
+                let is_last = ready.is_err();
+                // Who proves has failed where nobody takes it.
+                if sender.send(ready).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        let started = Builder::new().name("prepare circuits".into()).spawn_scoped(scope, prepare_all);
+        started.map_err(|e| Error::input(format!("cannot start a thread: {e}")))?;
+        let one = |(i, ready): (usize, Result<_, _>)| {
+            ready.and_then(|ready| prove(engine, key, ready)).map_err(|e: Error| e.of_circuit(i, assignments.len()))
+        };
+        receiver.into_iter().enumerate().map(one).collect()
+    })
+}
+
+/// Copies what bellperson has computed, and uploads it beside what the device does.
+fn prepare(engine: &Engine, key: &Key, assignment: &Assignment<'_>) -> Result<StagedWitness, Error> {
     let (has, expected) = (assignment.inputs.len(), key.info().publics + 1);
     if has != expected {
         let problem = format!("{has} inputs with the constant 1; the key's circuit has {expected}");
         return Err(Error::input(format!("{}: {problem}", key.path().display())));
     }
-    let witness = engine.assignment(assignment)?;
-    let proved = engine.prove(key, &witness, &Silent)?;
+    Ok(engine.stage(key, engine.assignment(assignment)?, &Silent)?)
+}
+
+fn prove(engine: &Engine, key: &Key, ready: StagedWitness) -> Result<Proof, Error> {
+    let proved = engine.prove_staged(key, ready, &Silent)?;
     if let Some(told) = proved.fallback.as_ref().map(|fallback| fallback.as_str()).or(proved.remark.as_deref()) {
         eprintln!("tandem: {told}");
     }

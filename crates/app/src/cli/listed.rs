@@ -5,9 +5,10 @@ use super::Cli;
 use clap::{Arg, CommandFactory};
 
 /// Options of every command that do nothing for some, with those for which they do something. A word stands for all below it.
-const LISTED: [(&str, &[&str]); 5] = [
+const LISTED: [(&str, &[&str]); 6] = [
     ("device", &["prove", "fullprove", "prepare", "hash", "reduce", "sort", "bench", "doctor", "serve"]),
-    ("schedule", &["prove", "fullprove", "bench groth16", "serve"]),
+    ("schedule", &["prove", "fullprove", "bench groth16", "bench porep", "serve"]),
+    ("gpu_memory", &["prove", "fullprove", "bench groth16", "bench plonk", "bench fflonk", "bench porep", "serve"]),
     (
         "threads",
         &[

@@ -7,8 +7,9 @@
 //! groups, each round weighed 2^16 times the one before, are those with factors of 16 bits a round: they say that B is the same in both.
 
 use super::sections::{is_whole_curve, Sections};
-use super::{absent, check_single_points, Bases};
-use crate::{Error, KeyView, Progress, Result};
+use super::{absent, check_powers_single_points, check_single_points, Bases};
+use crate::key::Sections as KeySections;
+use crate::{Error, KeyView, PowersView, Progress, Result};
 use ark_ec::models::CurveConfig;
 use ark_ec::CurveGroup;
 use ark_ff::AdditiveGroup;
@@ -80,7 +81,41 @@ pub fn points_pass<C: Curve, B: ProofBackend<C>>(
         in_g1("C (8)", key.l, &|point| wires.l(point))?;
         in_g1("H (9)", key.h, &absent::h)
     };
-    match equations().and_then(|()| sums_pass(backend, key, progress)) {
+    judged(equations().and_then(|()| sums_pass(backend, &key.sections(), Bases::<C>::generators(), progress)))
+}
+
+/// As [`points_pass`], of a key without matrices: whether all points are what [`super::check_powers_points`] asks for.
+///
+/// # Errors
+/// As [`points_pass`].
+pub fn powers_pass<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &PowersView<'_, C>,
+    progress: &dyn Progress,
+) -> Result<bool> {
+    key.check_sizes()?;
+    let sections = [key.a.len(), key.b1.len(), key.b2.len(), key.l.len(), key.h.len()];
+    progress.start(OP, (key.ic.len() + sections.iter().sum::<usize>()) as u64);
+    check_powers_single_points(&key.points)?;
+    let host = Sections::new(progress)?;
+    let equations = || -> Result<()> {
+        host.check::<C::G1>("IC", key.ic.into())?;
+        host.equations::<C::G1>("H", key.h, |_, _| Ok(()))?;
+        host.equations::<C::G1>("L", key.l, |_, _| Ok(()))?;
+        host.equations::<C::G1>("A", key.a, |_, _| Ok(()))?;
+        host.equations::<C::G1>("B1", key.b1, |_, _| Ok(()))?;
+        host.equations::<C::G2>("B2", key.b2, |_, _| Ok(()))
+    };
+    judged(equations().and_then(|()| {
+        let bases = Bases::delta(&key.points);
+        let (sums, absent) = rayon::join(|| sums_pass(backend, &key.sections(), bases, progress), || absent::none(key));
+        absent.and(sums)
+    }))
+}
+
+/// A fault of a point is a verdict.
+fn judged(verdict: Result<bool>) -> Result<bool> {
+    match verdict {
         Err(Error::Key(_)) => Ok(false),
         other => other,
     }
@@ -90,8 +125,13 @@ fn load<G: Group, B: Msm<G>>(backend: &B, points: Stored<'_, G::Point>) -> Resul
     Ok(SplitMsm::load(backend, backend.msm_lanes(points.len()), points, 1)?)
 }
 
-/// Whether all random sums are those of points of the groups, and those of B the same in both.
-fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, progress: &dyn Progress) -> Result<bool> {
+/// Whether all random sums are those of points of the groups, and those of B the same multiple of `bases` in both.
+fn sums_pass<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &KeySections<'_, C>,
+    bases: Bases<C>,
+    progress: &dyn Progress,
+) -> Result<bool> {
     let (in_g1, in_g2) = (rounds::<C::G1>(), rounds::<C::G2>());
     let both = (load::<C::G1, B>(backend, key.b1)?, load::<C::G2, B>(backend, key.b2)?);
     let others = match in_g1 {
@@ -102,7 +142,8 @@ fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, pr
             (key.h.len(), load(backend, key.h)?),
         ],
     };
-    let mut factors = Factors::new(key.shape.variables.max(key.shape.domain))?;
+    let most = [key.a.len(), key.b1.len(), key.l.len(), key.h.len()].into_iter().max().unwrap_or(0);
+    let mut factors = Factors::new(most)?;
     let mut all = (<C::G1 as Group>::Ark::ZERO, <C::G2 as Group>::Ark::ZERO);
     for round in (0..in_g1.max(in_g2).max(ROUNDS_OF_BOTH)).rev() {
         if progress.cancelled() {
@@ -130,7 +171,7 @@ fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, pr
         all = (all.0 + one, all.1 + other);
     }
     progress.advance((key.a.len() + key.b1.len() + key.b2.len() + key.l.len() + key.h.len()) as u64);
-    Ok(Bases::<C>::generators().same_multiple(all.0, all.1))
+    Ok(bases.same_multiple(all.0, all.1))
 }
 
 /// Whether a sum lies in the subgroup.

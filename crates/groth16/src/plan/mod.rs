@@ -4,9 +4,11 @@
 //! start before the values of a and b are there. Sums can be cut anywhere between two points; every lane holds the
 //! points of what it sums.
 
+mod memory;
 mod roles;
 
 use crate::tuning::Costs;
+pub use memory::{memory_plan, MemoryPlan, MemoryStage, PointBytes, MOST_PIECES};
 use std::fmt;
 use std::ops::Range;
 use tandem_ops::{CurveId, Lane, MsmSet};

@@ -191,6 +191,7 @@ fn proofs_are_those_of_arkworks<C: Curve>() {
             let shape = tandem_groth16::setup::shape::<C>(&circuit).unwrap();
             let key = of_arkworks::<C>(&of_ark, shape);
             check::check_powers_points(&key.view(), &Silent).unwrap();
+            assert!(check::powers_pass(&Cpu::new(1), &key.view(), &Silent).unwrap());
             for (r, s) in [(C::Fr::ZERO, C::Fr::ZERO), (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng))] {
                 let ark = Ark::<C>::create_proof_with_reduction(circuit.clone(), &of_ark, r, s).unwrap();
                 let (a, c) = (C::G1::from_ark(&ark.a), C::G1::from_ark(&ark.c));
@@ -367,8 +368,14 @@ fn each_section_is_checked() {
         let mut key = made(&circuit);
         change(&mut key);
         let view = key.view();
+        // By sums on lanes, too.
+        match check::powers_pass(&Cpu::new(2), &view, &Silent) {
+            Ok(passes) => assert!(!passes),
+            Err(refused) => assert!(matches!(refused, Error::Key(_)), "{refused}"),
+        }
         error_of(check::check_powers_points(&view, &Silent))
     };
+    assert!(check::powers_pass(&Cpu::new(2), &made(&circuit).view(), &Silent).unwrap());
     type Section = fn(&mut OwnedPowers<C>) -> &mut Vec<P1<C>>;
     let g1: [(&str, Section); 5] = [
         ("IC", |key| &mut key.ic),

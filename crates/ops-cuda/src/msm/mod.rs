@@ -237,9 +237,14 @@ impl<G: Group> Msm<G> for Cuda {
         let ctx = self.lane(OP, lane)?;
         let levels = plan.shape.map_or(0, |shape| shape.table_levels as usize);
         let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
-        let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
+        // Those of one sum come beside what the lane does.
+        let mut table = match plan.request.uses {
+            1 => ctx.alloc_public_on_upload_stream::<G::Point>(OP, len)?,
+            _ => ctx.alloc_public::<G::Point>(OP, len)?,
+        };
         if let (Some(shape), 1..) = (plan.shape, of.points) {
             ctx.upload_stored(OP, &mut table, points)?;
+            ctx.move_to_stream(OP, &mut table)?;
             let args = ffi::tandem_msm_table_args {
                 shape: shape.raw(),
                 points: of.points as u64,

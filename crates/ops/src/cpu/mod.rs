@@ -43,6 +43,8 @@ pub struct Cpu {
     epoch: Instant,
     roots: ntt::Roots,
     simd: Option<Avx512>,
+    /// What all lanes together say that they have.
+    memory_bytes: u64,
     /// What the buffers of each lane take.
     held: Vec<Arc<Held>>,
 }
@@ -82,12 +84,18 @@ impl Cpu {
     pub fn new(lanes: usize) -> Self {
         let lanes = lanes.max(1);
         let held = (0..lanes).map(|_| Arc::default()).collect();
-        Cpu { lanes, epoch: Instant::now(), roots: ntt::Roots::default(), simd: simd::default(), held }
+        let (epoch, roots, simd) = (Instant::now(), ntt::Roots::default(), simd::default());
+        Cpu { lanes, epoch, roots, simd, memory_bytes: u64::MAX, held }
     }
 
     /// As [`Cpu::new`], without the instructions that only some processors have.
     pub fn plain(lanes: usize) -> Self {
         Cpu { simd: None, ..Self::new(lanes) }
+    }
+
+    /// As [`Cpu::new`], with lanes that say that they have so many bytes each: for what is decided by that.
+    pub fn with_memory(lanes: usize, bytes: u64) -> Self {
+        Cpu { memory_bytes: bytes.saturating_mul(lanes.max(1) as u64), ..Self::new(lanes) }
     }
 
     /// The most bytes that buffers of `lane` took at once since the last call, those counted that are there now: what a schedule takes of a
@@ -139,7 +147,7 @@ impl Backend for Cpu {
 
     fn info(&self) -> Info {
         let threads = threads::count();
-        let free = memory::host().free;
+        let free = memory::host().free.min(self.memory_bytes);
         let (kind, lane_names) = match self.lanes {
             1 => (DeviceKind::Cpu, vec![format!("CPU, {threads} threads")]),
             n => (DeviceKind::Sim, (0..n).map(|i| format!("pretend GPU (sim:{i})")).collect()),
