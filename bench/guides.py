@@ -4,6 +4,7 @@ import re
 import sys
 
 import nvlink
+import porep
 import protocols
 import verifier_gas
 
@@ -16,6 +17,7 @@ def pages(folder, rows, latest, digits, table):
         "nvlink.md": nvlink.tables(rows, latest, digits, table),
         "circuit-developer.md": gas,
         "snarkjs.md": gas | costs,
+        "filecoin.md": {"porep": porep.table(rows, latest, digits, table)},
     }
     text = lambda name: (folder / name).read_text(encoding="utf-8")
     return {name: filled(name, text(name), tables) for name, tables in of_guides.items()}
