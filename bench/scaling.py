@@ -129,7 +129,7 @@ Data is on the GPUs before and after.
 {table(head, primitives, ours=5)}
 - **A transform** exchanges all its data once. Each of n GPUs sends (n - 1) / n of its share, which shrinks with n, so four GPUs
   reach 3.7 times one at 2^28. Small fields compute less for each byte, and the exchange binds sooner.
-- **A sort** sends each key once, too; what binds is the second pass over memory.
+- **A sort** by partition sends each key straight to the GPU that sorts it.
 
 ## Copies among four GPUs
 
