@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints how what several.sh measured scales: `python3 several.py FOLDER` with the folder that it wrote to.
 
-A line for each circuit or primitive: its time on one GPU, that on several by each schedule or way, and their ratio. The exit status is 1
-where `auto` takes more than 1.02 times what one GPU takes.
+A line for each circuit or primitive: its time on one GPU, that on several by each schedule or way, their ratio, and in parentheses the
+one that the plan foretells. The exit status is 1 where `auto` takes more than 1.02 times what one GPU takes.
 """
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def is_ours(row):
 def lines(folder):
     """The table's lines, and how many are slower on several GPUs than on one."""
     # The best of several rows: a small proof differs by a third from process to process.
-    alone, spread = {}, {}
+    alone, spread, foretold = {}, {}, {}
     for path in sorted(folder.glob("*/*.jsonl")):
         for text in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(text)
@@ -49,6 +50,8 @@ def lines(folder):
                 took = 1e3 / row["proofs_per_s"] if schedule == "each" else row["ms_median"]
                 at = (subject(row), gpus(row), schedule)
                 spread[at] = min(took, spread.get(at, float("inf")))
+                plan = re.search(r"foretold: ([0-9.]+)", row.get("plan") or "")
+                foretold[at] = plan[1] if plan else ""
     slower = 0
     for (found, count, schedule), took in spread.items():
         what, of, log_n, order, key = found
@@ -58,9 +61,10 @@ def lines(folder):
         worse = schedule == "auto" and took > MOST * one
         slower += worse
         words = " ".join(f"{what} {of} 2^{log_n} {order or key}".split())
+        plan = foretold[found, count, schedule]
         yield f"{words:44} {count} GPUs {schedule:9} {one:9.2f} {took:9.2f} ms {one / took:5.2f}" + (
-            "  SLOWER" if worse else ""
-        )
+            f" ({plan})" if plan else ""
+        ) + ("  SLOWER" if worse else "")
     yield slower
 
 

@@ -202,6 +202,7 @@ impl Bench<'_> {
         row["stages"] = report::stages_json(&last.stages);
         row["lanes"] = lanes::to_json(&uses_of_lanes);
         row["schedule"] = values::name(schedule).into();
+        row["plan"] = key.plan().into();
         row["uses"] = (*uses).into();
         if *ahead {
             row["ahead"] = true.into();

@@ -151,6 +151,9 @@ pub struct Schedule {
     pub witness: Vec<LaneQueries>,
     /// Shares of the quotient's values, for the sum over H.
     pub quotient: Vec<Share>,
+    /// How many times as fast as on one lane the cost model says that the lanes' work is, in hundredths; uploads and what the host does at the end
+    /// are not in it. `None` where it was not asked.
+    pub foretold: Option<u32>,
 }
 
 impl Schedule {
@@ -161,7 +164,7 @@ impl Schedule {
         whole.extend(witness.iter().filter(takes_all).map(|w| w.share.lane));
         whole.sort_unstable();
         whole.dedup();
-        Schedule { chains, whole, witness, quotient }
+        Schedule { chains, whole, witness, quotient, foretold: None }
     }
 
     /// Scalars that the lane takes apart at a time, at most.
@@ -171,7 +174,7 @@ impl Schedule {
     }
 }
 
-/// One line for the transforms, one for each lane's sums over the witness, and one for H.
+/// One line for the transforms, one for each lane's sums over the witness, one for H, and what is foretold.
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TransformPlacement { a, b, c_inverse, c_forward } = self.chains;
@@ -193,7 +196,9 @@ impl fmt::Display for Schedule {
         let share = |(i, share): (usize, &Share)| {
             write!(f, "{} lane {} {} points", if i == 0 { "" } else { "," }, share.lane.0, share.range.len())
         };
-        self.quotient.iter().enumerate().try_for_each(share)
+        self.quotient.iter().enumerate().try_for_each(share)?;
+        self.foretold
+            .map_or(Ok(()), |gain| write!(f, "\nforetold: {}.{:02} times as fast as one lane", gain / 100, gain % 100))
     }
 }
 
@@ -202,7 +207,7 @@ pub fn schedule(curve: CurveId, queries: impl Into<Queries>, lanes: usize, layou
     let queries = queries.into();
     match layout {
         Layout::Auto => roles::fastest(Costs::of(curve), queries, lanes),
-        Layout::Roles => roles::roles(Costs::of(curve), queries, lanes).1,
+        Layout::Roles => roles::all(Costs::of(curve), queries, lanes),
         Layout::Split => split(queries, lanes),
     }
 }
@@ -311,6 +316,27 @@ pub(crate) mod tests {
             lane 1: witness 500..1000, B2 500 points, A 500 points, B1 500 points, L 500 points\n\
             H: lane 0 512 points, lane 1 512 points";
         assert_eq!(text(2, Layout::Split), two);
+    }
+
+    /// More lanes gain more, never as many times as there are; what small proofs gain is not worth the lanes.
+    #[test]
+    fn what_lanes_gain_is_foretold() {
+        let of = |log_rows: u32, lanes, layout| {
+            let (variables, domain) = (1 << log_rows, 1 << log_rows);
+            schedule(CurveId::Bn254, Shape { variables, publics: 3, domain }, lanes, layout).foretold
+        };
+        let gains: Vec<u32> = (2..=8).map(|lanes| of(24, lanes, Layout::Auto).unwrap()).collect();
+        assert!(
+            gains.is_sorted() && gains.iter().zip(2..).all(|(&gain, lanes)| gain > 100 && gain <= 100 * lanes),
+            "{gains:?}"
+        );
+        assert!(gains[0] > 180 && gains[2] > 300, "{gains:?}");
+        // A lane's own cost is counted where lanes are chosen, and not where all are asked for.
+        assert!(of(20, 4, Layout::Roles) > of(20, 4, Layout::Auto));
+        assert_eq!([of(10, 4, Layout::Auto), of(24, 1, Layout::Roles), of(24, 4, Layout::Split)], [None; 3]);
+        let text = schedule(CurveId::Bn254, SHAPE, 2, Layout::Roles).to_string();
+        let last = text.lines().last().unwrap();
+        assert!(last.starts_with("foretold: ") && last.ends_with(" times as fast as one lane"), "{last}");
     }
 
     #[test]

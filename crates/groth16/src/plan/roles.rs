@@ -121,18 +121,30 @@ pub(super) fn roles(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> 
     (late, Schedule::new(queries, TransformPlacement::on(Lane(0)), witness, quotient))
 }
 
+/// Over all lanes.
+pub(super) fn all(costs: Costs, queries: Queries, lanes: usize) -> Schedule {
+    let (end, schedule) = roles(costs, queries, lanes);
+    foretold(schedule, roles(costs, queries, 1).0 / end, lanes)
+}
+
 /// Over as many lanes as are worth their cost.
 pub(super) fn fastest(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> Schedule {
     let queries = queries.into();
-    let mut best = roles(costs, queries, 1);
+    let (one, schedule) = roles(costs, queries, 1);
+    let (mut end, mut best, mut used) = (one, schedule, 1);
     for count in 2..=lanes {
-        let (end, schedule) = roles(costs, queries, count);
-        let end = end + costs.lane * (count - 1) as f64;
-        if end < best.0 {
-            best = (end, schedule);
+        let (of_lanes, schedule) = roles(costs, queries, count);
+        let of_lanes = of_lanes + costs.lane * (count - 1) as f64;
+        if of_lanes < end {
+            (end, best, used) = (of_lanes, schedule, count);
         }
     }
-    best.1
+    foretold(best, one / end, used)
+}
+
+/// A schedule over so many lanes, of which there is something to tell if they are several.
+fn foretold(schedule: Schedule, gain: f64, lanes: usize) -> Schedule {
+    Schedule { foretold: (lanes > 1).then_some((gain * 100.0) as u32), ..schedule }
 }
 
 /// A lane's sums over the witness: whole ones of the same values share their digits. A part of a sum has digits of its own, since to pass
