@@ -80,7 +80,7 @@ const READ: u64 = 2 << 20;
 /// Of a proof on the host where GPUs prove: signals of additions.
 const BESIDE_GPUS: u64 = 2 * SCALAR;
 
-const PLONK: OfRow = OfRow { powers: 1, load: 5 * SCALAR + 2 * 4, on_cpu: 30 * SCALAR };
+const PLONK: OfRow = OfRow { powers: 1, load: 5 * SCALAR + 2 * 4, on_cpu: 34 * SCALAR };
 
 /// Polynomials have up to nine coefficients for each row.
 const FFLONK: OfRow = OfRow { powers: 9, load: (8 + 5) * SCALAR + 2 * 4, on_cpu: 16 * 9 * SCALAR };
