@@ -114,11 +114,11 @@ times as many proofs a second where each GPU makes its own (`--schedule each`).
 
 {table(head + ["`each`, two", "`each`, four"], proofs, ours=7)}
 - **A proof a GPU scales best.** GPUs share nothing then. Take it where several proofs wait.
-- **One proof of 2^22 rows** computes 43 ms on one GPU, and 12 on each of four. What is left does not shrink: the upload, which every
-  GPU begins with (the witness crosses four links, and is then exchanged), the longest sum in G2, and the end: the last sum's buckets,
-  C, and the pairing equation.
-- **One proof of 2^16 rows** computes for 2 ms, and the host's own work takes as long. `auto` takes two GPUs of four. Figures of
-  single processes differ by a third here.
+- **One proof of 2^22 rows**: each of four GPUs computes for little more than a fourth of the time (`lanes` in the rows). What is left does not
+  shrink: the upload that every GPU begins with (the witness crosses four links, and is then exchanged), the longest sum in G2, and the
+  end: the last sum's buckets, C, and the pairing equation.
+- **One proof of 2^16 rows**: the host's own work takes as long as the GPU's. `auto` takes two GPUs of four. Processes differ by a
+  third here.
 - **PLONK has five rounds**, each of which waits for the transcript. Sums are split over the GPUs; what stands between them (transforms,
   the grand product, evaluations) is the first GPU's, but for the cosets of the quotient, of which there are three.
 
@@ -127,8 +127,7 @@ times as many proofs a second where each GPU makes its own (`--schedule each`).
 Data is on the GPUs before and after.
 
 {table(head, primitives, ours=5)}
-- **A transform** exchanges all its data once. Each of n GPUs sends (n - 1) / n of its share, which shrinks with n, so four GPUs
-  reach 3.7 times one at 2^28. Small fields compute less for each byte, and the exchange binds sooner.
+- **A transform** exchanges all its data once. Each of n GPUs sends (n - 1) / n of its share, which shrinks with n. Small fields compute less for each byte, and the exchange binds sooner.
 - **A sort** by partition sends each key straight to the GPU that sorts it.
 
 ## Copies among four GPUs

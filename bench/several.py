@@ -62,7 +62,7 @@ def lines(folder):
         slower += worse
         words = " ".join(f"{what} {of} 2^{log_n} {order or key}".split())
         plan = foretold[found, count, schedule]
-        yield f"{words:44} {count} GPUs {schedule:9} {one:9.2f} {took:9.2f} ms {one / took:5.2f}" + (
+        yield f"{words:30} {count} GPUs {schedule:9} {one:7.2f} {took:7.2f} ms {one / took:5.2f}" + (
             f" ({plan})" if plan else ""
         ) + ("  SLOWER" if worse else "")
     yield slower
