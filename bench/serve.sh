@@ -5,6 +5,7 @@
 #   LOG_N    20: binary logarithm of the circuit's rows, or a range; ZKEY and WITNESS name one key in its place
 #   JOBS     100, for each number of callers
 #   CALLERS  2,4,8 for each GPU's worker
+#   KILLS    empty: no worker is killed
 set -u
 here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
@@ -59,11 +60,12 @@ one() {
     # shellcheck disable=SC2046 # words on purpose
     if serve each $(seq -f 'cuda:%.0f' 0 $((gpus - 1))); then
         for callers in $(echo "${CALLERS:-2,4,8}" | tr , ' '); do drive $((callers * gpus)) $((${JOBS:-100} * gpus)); done
-        # A worker is ended every second; its jobs go on elsewhere, or with the next one.
-        (rows=$out/serve-killed.jsonl && drive $((4 * gpus)) $((${JOBS:-100} * gpus)) && [ $failures -eq 0 ]) &
+        [ -n "${KILLS-yes}" ] || { stop; return 0; }
+        # A worker is ended every five seconds; its jobs go on elsewhere, or with the next one.
+        (rows=$out/serve-killed.jsonl && drive $((4 * gpus)) $((${JOBS:-100} * 5 * gpus)) && [ $failures -eq 0 ]) &
         driver=$!
         while kill -0 $driver 2>/dev/null; do
-            sleep 1
+            sleep 5
             victim=$(pgrep -P "$service" | shuf -n 1)
             [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null
         done

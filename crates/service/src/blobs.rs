@@ -55,8 +55,24 @@ pub(crate) enum Source {
     Object(Object),
 }
 
+/// The content of a blob, as it is stored.
+pub(crate) enum Content<'a> {
+    /// Read from any place in it, by any thread.
+    File(File),
+    Stream(Box<dyn Read + 'a>),
+}
+
 /// The content of a blob, and its bytes.
-pub(crate) type Opened<'a> = (Box<dyn Read + 'a>, u64);
+pub(crate) type Opened<'a> = (Content<'a>, u64);
+
+impl Read for Content<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Content::File(file) => file.read(to),
+            Content::Stream(stream) => stream.read(to),
+        }
+    }
+}
 
 /// A blob that is being written. It is removed unless it is kept.
 pub(crate) struct Part {
@@ -131,12 +147,12 @@ impl Source {
             Source::File(path) => {
                 let file = File::open(path)?;
                 let bytes = file.metadata()?.len();
-                Ok((Box::new(file), bytes))
+                Ok((Content::File(file), bytes))
             }
             Source::Object(object) => {
                 let content = object.open(wanted)?;
                 let bytes = content.size();
-                Ok((Box::new(content), bytes))
+                Ok((Content::Stream(Box::new(content)), bytes))
             }
         }
     }
@@ -304,6 +320,17 @@ fn same(found: blake3::Hash, hash: &str) -> io::Result<()> {
 
 impl Part {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.store(bytes)
+    }
+
+    /// What its content goes through, for who hashes it beside [`Part::store`] and gives it back.
+    pub(crate) fn hasher(&mut self) -> &mut blake3::Hasher {
+        &mut self.hasher
+    }
+
+    /// [`Part::write`] of what is hashed elsewhere.
+    pub(crate) fn store(&mut self, bytes: &[u8]) -> io::Result<()> {
         let to: &mut dyn Write = match &mut self.sink {
             Sink::File(part) => &mut part.file,
             Sink::Upload { upload, .. } => upload,
@@ -312,7 +339,6 @@ impl Part {
             Some(sealer) => sealer.push(bytes, to)?,
             None => to.write_all(bytes)?,
         }
-        self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         Ok(())
     }

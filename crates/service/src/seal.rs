@@ -8,11 +8,15 @@
 //! Each blob has a key of its own: the BLAKE3 hash of its name under the installation's key. A blob under another name, even a good one,
 //! is thus refused. A piece is sealed by AES-256-GCM. Its number, and whether it is the last, are its nonce: pieces that were moved, left
 //! out or cut off are refused, too (the construction STREAM: Hoang, Reyhanitabar, Rogaway, Vizár, 2015). A name is used once, so that no
-//! nonce is used twice under a key.
+//! nonce is used twice under a key. Pieces do not depend on each other, so all threads seal and open them.
 
-use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
+use crate::blobs::Content;
+use rayon::prelude::*;
+use ring::aead::{Aad, LessSafeKey, Nonce, Tag, UnboundKey, AES_256_GCM, NONCE_LEN};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
+use tandem_ops::threads;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Bytes of a piece.
@@ -20,6 +24,12 @@ const PIECE: usize = 64 << 10;
 
 /// Bytes behind each piece.
 const TAG: usize = 16;
+
+/// Bytes of a piece and its tag.
+const SEALED: usize = PIECE + TAG;
+
+/// Pieces that are sealed together: a caller's body comes at some GB/s, and one thread seals two.
+const TOGETHER: usize = 16;
 
 /// Bytes of a key.
 pub(crate) const KEY: usize = 32;
@@ -76,49 +86,77 @@ pub(crate) fn sealed_bytes(bytes: u64) -> u64 {
 /// Seals what is pushed into it.
 pub(crate) struct Sealer {
     cipher: LessSafeKey,
-    piece: Zeroizing<Vec<u8>>,
+    /// Pieces, each with room for its tag. The last one may be the blob's last.
+    pieces: Zeroizing<Vec<u8>>,
+    /// The number of the first of them.
     number: u64,
 }
 
 impl Sealer {
     pub(crate) fn new(key: &BlobKey) -> io::Result<Sealer> {
-        Ok(Sealer { cipher: key.cipher()?, piece: Zeroizing::new(Vec::with_capacity(PIECE)), number: 0 })
+        Ok(Sealer { cipher: key.cipher()?, pieces: Zeroizing::new(Vec::with_capacity(SEALED)), number: 0 })
     }
 
     pub(crate) fn push(&mut self, mut bytes: &[u8], to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         while !bytes.is_empty() {
-            // A full one is written when it is known not to be the last.
-            if self.piece.len() == PIECE {
+            // Full ones are written when they are known not to be the last.
+            if self.pieces.len() == TOGETHER * SEALED {
                 self.write(false, to)?;
+            } else if self.pieces.len() == SEALED && self.pieces.capacity() < TOGETHER * SEALED {
+                // Most blobs have one piece. Dropping its memory wipes it.
+                let mut room = Vec::with_capacity(TOGETHER * SEALED);
+                room.extend_from_slice(&self.pieces);
+                self.pieces = Zeroizing::new(room);
             }
-            let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.piece.len()));
-            self.piece.extend_from_slice(now);
+            let room = PIECE - self.pieces.len() % SEALED;
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.pieces.extend_from_slice(now);
+            if now.len() == room {
+                self.pieces.extend_from_slice(&[0; TAG]);
+            }
             bytes = later;
         }
         Ok(())
     }
 
     pub(crate) fn finish(&mut self, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        // An empty blob has a piece, too.
+        if self.pieces.is_empty() || !self.pieces.len().is_multiple_of(SEALED) {
+            self.pieces.extend_from_slice(&[0; TAG]);
+        }
         self.write(true, to)
     }
 
-    fn write(&mut self, is_last: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let nonce = nonce(self.number, is_last);
-        let tag = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.piece);
-        let tag = tag.map_err(|_| io::Error::other("a piece cannot be sealed"))?;
-        to.write_all(&self.piece)?;
-        to.write_all(tag.as_ref())?;
-        self.piece.clear();
-        self.number += 1;
+    fn write(&mut self, is_end: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let (cipher, first, count) = (&self.cipher, self.number, self.pieces.len().div_ceil(SEALED));
+        let seal = |(at, piece): (usize, &mut [u8])| -> io::Result<()> {
+            let (content, tag) = piece.split_at_mut(piece.len() - TAG);
+            let nonce = nonce(first + at as u64, is_end && at + 1 == count);
+            let made = cipher.seal_in_place_separate_tag(nonce, Aad::empty(), content);
+            tag.copy_from_slice(made.map_err(|_| io::Error::other("a piece cannot be sealed"))?.as_ref());
+            Ok(())
+        };
+        match by_many(count) {
+            true => self.pieces.par_chunks_mut(SEALED).enumerate().try_for_each(seal),
+            false => self.pieces.chunks_mut(SEALED).enumerate().try_for_each(seal),
+        }?;
+        to.write_all(&self.pieces)?;
+        self.pieces.clear();
+        self.number += count as u64;
         Ok(())
     }
 }
 
-/// Reads the content of a blob.
-pub(crate) struct Opener<R> {
-    from: R,
+/// Whether there are threads for so many pieces.
+fn by_many(pieces: usize) -> bool {
+    pieces > 1 && threads::ready().is_ok()
+}
+
+/// Reads the content of a blob. Pieces for which the reader has room are opened in that place.
+pub(crate) struct Opener<'a> {
+    from: Content<'a>,
     cipher: LessSafeKey,
-    /// A piece, and from where to where it is still to be given.
+    /// A piece for which there was no room, and from where to where it is still to be given.
     piece: Zeroizing<Vec<u8>>,
     given: usize,
     end: usize,
@@ -129,9 +167,9 @@ pub(crate) struct Opener<R> {
     failure: Option<(ErrorKind, String)>,
 }
 
-impl<R: Read> Opener<R> {
+impl<'a> Opener<'a> {
     /// A blob that was opened, with `bytes` of content. One of another length is refused at once.
-    pub(crate) fn open((from, found): (R, u64), key: &BlobKey, bytes: u64) -> io::Result<Opener<R>> {
+    pub(crate) fn open((from, found): (Content<'a>, u64), key: &BlobKey, bytes: u64) -> io::Result<Opener<'a>> {
         let expected = sealed_bytes(bytes);
         match found == expected {
             true => Opener::new(from, key, bytes),
@@ -140,8 +178,8 @@ impl<R: Read> Opener<R> {
     }
 
     /// What has `bytes` of content.
-    pub(crate) fn new(from: R, key: &BlobKey, bytes: u64) -> io::Result<Opener<R>> {
-        let piece = Zeroizing::new(vec![0; PIECE + TAG]);
+    pub(crate) fn new(from: Content<'a>, key: &BlobKey, bytes: u64) -> io::Result<Opener<'a>> {
+        let piece = Zeroizing::new(vec![0; PIECE]);
         Ok(Opener { from, cipher: key.cipher()?, piece, given: 0, end: 0, number: 0, rest: bytes, failure: None })
     }
 
@@ -150,33 +188,73 @@ impl<R: Read> Opener<R> {
         self.failure.take().map(|(kind, why)| io::Error::new(kind, why))
     }
 
-    fn fill(&mut self) -> io::Result<()> {
-        let bytes = self.rest.min(PIECE as u64) as usize;
-        let is_last = self.rest <= PIECE as u64;
-        let piece = &mut self.piece[..bytes + TAG];
-        self.from.read_exact(piece).map_err(|e| match e.kind() {
+    /// Opens the next pieces into `to`, which has just their length.
+    fn fill(&mut self, to: &mut [u8]) -> io::Result<()> {
+        let filled = self.fill_all(to);
+        filled.inspect_err(|e| self.failure = Some((e.kind(), e.to_string())))?;
+        self.number += pieces(to.len() as u64);
+        self.rest -= to.len() as u64;
+        Ok(())
+    }
+
+    fn fill_all(&mut self, to: &mut [u8]) -> io::Result<()> {
+        let (cipher, first, rest) = (&self.cipher, self.number, self.rest);
+        let open = |at: usize, piece: &mut [u8], tag: [u8; TAG]| {
+            let nonce = nonce(first + at as u64, rest <= (at as u64 + 1) * PIECE as u64);
+            let opened = cipher.open_in_place_separate_tag(nonce, Aad::empty(), Tag::from(tag), piece, 0..);
+            let why = "it was changed, or is that of another job, or the service's key is another one";
+            opened.map(|_| ()).map_err(|_| damaged(why))
+        };
+        let cut = |e: io::Error| match e.kind() {
             ErrorKind::UnexpectedEof => damaged("it is cut off"),
             _ => e,
-        })?;
-        let opened = self.cipher.open_in_place(nonce(self.number, is_last), Aad::empty(), piece);
-        if opened.is_err() {
-            return Err(damaged("it was changed, or is that of another job, or the service's key is another one"));
+        };
+        let from = match &mut self.from {
+            Content::Stream(from) if to.is_empty() => {
+                let mut tag = [0; TAG];
+                from.read_exact(&mut tag).map_err(cut)?;
+                return open(0, to, tag);
+            }
+            Content::Stream(from) => {
+                return to.chunks_mut(PIECE).enumerate().try_for_each(|(at, piece)| {
+                    let mut tag = [0; TAG];
+                    from.read_exact(piece).and_then(|()| from.read_exact(&mut tag)).map_err(cut)?;
+                    open(at, piece, tag)
+                });
+            }
+            Content::File(file) => &*file,
+        };
+        let read = |(at, piece): (usize, &mut [u8])| {
+            let (mut tag, place) = ([0; TAG], (first + at as u64) * SEALED as u64);
+            let found = from.read_exact_at(piece, place);
+            found.and_then(|()| from.read_exact_at(&mut tag, place + piece.len() as u64)).map_err(cut)?;
+            open(at, piece, tag)
+        };
+        match to.len().div_ceil(PIECE) {
+            0 => read((0, to)),
+            count if by_many(count) => to.par_chunks_mut(PIECE).enumerate().try_for_each(read),
+            _ => to.chunks_mut(PIECE).enumerate().try_for_each(read),
         }
-        (self.given, self.end, self.number, self.rest) = (0, bytes, self.number + 1, self.rest - bytes as u64);
-        Ok(())
     }
 }
 
-impl<R: Read> Read for Opener<R> {
+impl Read for Opener<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         // An empty blob has a piece, too.
         if self.given == self.end && (self.rest > 0 || self.number == 0) {
-            self.fill().inspect_err(|e| self.failure = Some((e.kind(), e.to_string())))?;
+            let next = self.rest.min(PIECE as u64) as usize;
+            if next <= to.len() {
+                let room = if to.len() as u64 >= self.rest { self.rest as usize } else { to.len() / PIECE * PIECE };
+                return self.fill(&mut to[..room]).map(|()| room);
+            }
+            let mut piece = std::mem::take(&mut self.piece);
+            let filled = self.fill(&mut piece[..next]);
+            self.piece = piece;
+            filled?;
+            (self.given, self.end) = (0, next);
         }
         let count = to.len().min(self.end - self.given);
-        let from = &mut self.piece[self.given..self.given + count];
-        to[..count].copy_from_slice(from);
-        from.zeroize();
+        to[..count].copy_from_slice(&self.piece[self.given..self.given + count]);
         self.given += count;
         Ok(count)
     }
@@ -202,22 +280,57 @@ mod tests {
         out
     }
 
+    /// As a stream, and as a file, which threads read.
+    fn contents(blob: &[u8]) -> [Content<'_>; 2] {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(blob).unwrap();
+        [Content::Stream(Box::new(blob)), Content::File(file)]
+    }
+
+    /// Reads with room for many pieces, for a piece, and for less.
+    fn opened_in_cuts(key: &BlobKey, bytes: usize, from: Content<'_>, cuts: &mut impl Rng) -> Vec<u8> {
+        let (mut opener, mut content) = (Opener::new(from, key, bytes as u64).unwrap(), vec![0; bytes]);
+        let mut at = 0;
+        while at < bytes {
+            let room = [PIECE - 1, PIECE, PIECE + 1, cuts.gen_range(1..=9 * PIECE)][cuts.gen_range(0..4)];
+            at += opener.read(&mut content[at..bytes.min(at + room)]).unwrap();
+        }
+        assert_eq!(opener.read(&mut [0]).unwrap(), 0);
+        content
+    }
+
+    /// At once, for which both ways give the same.
     fn opened(key: &BlobKey, bytes: u64, blob: &[u8]) -> io::Result<Vec<u8>> {
-        let mut content = Vec::new();
-        Opener::new(blob, key, bytes)?.read_to_end(&mut content).map(|_| content)
+        let opened = contents(blob).map(|from| {
+            let mut content = vec![0; bytes as usize];
+            let mut opener = Opener::new(from, key, bytes)?;
+            let found = if bytes == 0 { opener.read(&mut []).map(drop) } else { opener.read_exact(&mut content) };
+            let failure = opener.failure().map(|e| e.to_string());
+            assert_eq!(found.as_ref().err().map(|e| e.to_string()), failure);
+            found.map(|()| content)
+        });
+        let [stream, file] = opened;
+        assert_eq!(stream.as_ref().map_err(|e| e.kind()), file.as_ref().map_err(|e| e.kind()));
+        file
     }
 
     #[test]
     fn what_is_sealed_comes_back_and_nothing_of_it_shows() {
         let mut random = rand::rngs::StdRng::seed_from_u64(1);
         let seal = Seal::new([7; KEY]);
-        for bytes in [0, 1, 2, 3, 31, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 1, 200_001] {
+        let (some, many) = (2 * PIECE, TOGETHER * PIECE);
+        let of_pieces = [PIECE, some, many, 2 * many, 2 * many + 3 * PIECE];
+        let around = of_pieces.iter().flat_map(|bytes| [bytes - 1, *bytes, bytes + 1]);
+        for bytes in [0, 1, 2, 3, 31, 200_001].into_iter().chain(around) {
             let mut content = vec![0; bytes];
             random.fill_bytes(&mut content);
             let key = seal.of("a");
             let blob = sealed(&key, &content, &mut random);
             assert_eq!(blob.len() as u64, sealed_bytes(bytes as u64));
-            assert_eq!(opened(&key, bytes as u64, &blob).unwrap(), content, "{bytes}");
+            assert!(opened(&key, bytes as u64, &blob).unwrap() == content, "{bytes}");
+            for from in contents(&blob) {
+                assert!(opened_in_cuts(&key, bytes, from, &mut random) == content, "{bytes}");
+            }
             if bytes > 16 {
                 assert!(!blob.windows(16).any(|window| window == &content[..16]), "{bytes}");
             }

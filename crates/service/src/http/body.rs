@@ -143,27 +143,38 @@ impl<S: Source> Reader<S> {
             start.extend_from_slice(&piece);
         }
         let (pieces, mut inbox) = mpsc::channel::<Bytes>(PIECES);
+        let (hashed, mut to_hash) = mpsc::channel::<Bytes>(PIECES);
+        let mut part = written(tokio::task::spawn_blocking(move || at_once(part, &start)).await)?;
+        // To hash a witness takes as long as to seal and write it, so one thread does each.
+        let mut hasher = part.hasher().clone();
+        let hashing = tokio::task::spawn_blocking(move || {
+            while let Some(piece) = to_hash.blocking_recv() {
+                hasher.update(&piece);
+            }
+            hasher
+        });
         let writer = tokio::task::spawn_blocking(move || {
-            let mut part = at_once(part, &start)?;
             while let Some(piece) = inbox.blocking_recv() {
-                part.write(&piece)?;
+                part.store(&piece)?;
             }
             Ok(part)
         });
         let read = async {
             while let Some(piece) = self.next().await? {
                 // Who writes has failed, and says why below.
-                if pieces.send(piece).await.is_err() {
+                if hashed.send(piece.clone()).await.is_err() || pieces.send(piece).await.is_err() {
                     break;
                 }
             }
-            drop(pieces);
+            drop((hashed, pieces));
             Ok(())
         };
         let read: Result<(), Refusal> = read.await;
-        let part = written(writer.await);
+        let (part, hasher) = (written(writer.await), hashing.await);
         read?;
-        part
+        let mut part = part?;
+        *part.hasher() = hasher.map_err(|_| storage(&std::io::Error::other("a defect of tandem")))?;
+        Ok(part)
     }
 }
 

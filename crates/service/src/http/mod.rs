@@ -132,12 +132,12 @@ pub(crate) fn run(
     until: impl Fn() -> bool,
 ) -> Result<(), String> {
     let connections = core.config.connections;
-    // Each upload has a thread that writes, and what asks the database must not wait for uploads that stall.
+    // Each upload has a thread that writes and one that hashes, and what asks the database must not wait for uploads that stall.
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(THREADS);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(threads).enable_all();
     // With gRPC, what is uploaded over one connection besides.
-    let runtime = runtime.max_blocking_threads(connections * 2 + BLOCKING).build();
+    let runtime = runtime.max_blocking_threads(connections * 4 + BLOCKING).build();
     let runtime = runtime.map_err(|e| format!("cannot start: {e}"))?;
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;

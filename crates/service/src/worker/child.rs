@@ -258,18 +258,20 @@ impl Worker<'_> {
             counts.roomless.remove(&turn);
             self.hands.freed.notify_all();
         }
-        let answer = match made {
-            Ok(made) => FromWorker::Done(made),
+        let (answer, witness) = match made {
+            Ok((made, witness)) => (FromWorker::Done(made), Some(witness)),
             Err((code, reason, is_retryable)) => {
                 // The blob's name says nothing to the caller.
                 let reason = reason.replace(&order.witness.shown(), "the witness");
-                FromWorker::Failed(Failure { job, attempt, code: code.into(), reason, is_retryable })
+                (FromWorker::Failed(Failure { job, attempt, code: code.into(), reason, is_retryable }), None)
             }
         };
         lock(&self.shared.beat).stages.remove(&order.job);
         lock(&self.shared.stopped).remove(&(order.job.clone(), order.attempt));
         self.note_keys();
         self.shared.tell(&answer);
+        // To wipe a large one takes a third of its proof: nobody waits for it.
+        drop(witness);
     }
 
     fn note_keys(&self) {
@@ -320,7 +322,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn prove(&self, order: &Order, turn: Turn, is_beside: bool, holds: &mut bool) -> Result<Made, Refusal> {
+    /// The proof of an order, and its witness, which is wiped when it is dropped.
+    fn prove(&self, order: &Order, turn: Turn, is_beside: bool, holds: &mut bool) -> Result<(Made, Witness), Refusal> {
         let watch = Watch { worker: self, order, is_beside, turn: Mutex::default(), asks: Mutex::default() };
         let mut clock = Clock(Instant::now());
         watch.stage("key");
@@ -337,6 +340,7 @@ impl Worker<'_> {
         let upload_seconds = clock.lap();
         let asks = self.next.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
         *lock(&watch.asks) = Some(asks);
+        let witness = staged.witness().clone();
         let proved = engine.prove_staged(&key, staged, &watch).map_err(refusal)?;
         let (asked, ended) = (clock.0, Instant::now());
         drop(inside);
@@ -348,7 +352,7 @@ impl Worker<'_> {
             Fallback::DeviceFailed(_) => Fault::DeviceFailed,
             Fallback::WrongProof(_) => Fault::WrongProof,
         });
-        Ok(Made {
+        let made = Made {
             job: order.job.clone(),
             attempt: order.attempt,
             proof: proved.proof.to_json(),
@@ -363,7 +367,8 @@ impl Worker<'_> {
             device: proved.device.clone(),
             remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
             fault,
-        })
+        };
+        Ok((made, witness))
     }
 
     /// Sees to it that a key's file is here, and the one that was registered.
