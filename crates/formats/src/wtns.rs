@@ -324,13 +324,18 @@ fn no_room(len: u64) -> FormatError {
     FormatError::whole(format!("the witness needs {len} bytes of memory, more than there is"), None)
 }
 
+/// Values that a thread checks at least.
+const CHECKED_TOGETHER: usize = 1 << 17;
+
 fn check_values(values: &[Canonical], curve: CurveId, start: Place) -> Result<()> {
     let at = |index: usize, problem: String| {
         let offset = start.offset.map(|o| o + index as u64 * 32);
         Err(FormatError::at(Place { index: Some(("value", index as u64)), offset, ..start.clone() }, problem))
     };
     let r = modulus::scalar(curve);
-    if let Some(index) = values.par_iter().position_first(|v| !modulus::is_below(&v.0, r)) {
+    // Few parts: to wake a thread takes as long as it checks some thousand values.
+    let values_in_parts = values.par_iter().with_min_len(CHECKED_TOGETHER);
+    if let Some(index) = values_in_parts.position_first(|v| !modulus::is_below(&v.0, r)) {
         return at(index, format!("expected a value below the scalar field modulus of {curve}, found a larger one"));
     }
     if values.first() != Some(&Canonical([1, 0, 0, 0])) {

@@ -24,7 +24,7 @@ use tokio_rustls::TlsConnector;
 pub use hyper::Method;
 
 /// Bytes of a file that are sent at a time.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 64 << 10;
 
 /// Bytes of a reply at most.
 const REPLY_MAX: usize = 64 << 20;

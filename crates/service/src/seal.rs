@@ -8,15 +8,16 @@
 //! Each blob has a key of its own: the BLAKE3 hash of its name under the installation's key. A blob under another name, even a good one,
 //! is thus refused. A piece is sealed by AES-256-GCM. Its number, and whether it is the last, are its nonce: pieces that were moved, left
 //! out or cut off are refused, too (the construction STREAM: Hoang, Reyhanitabar, Rogaway, Vizár, 2015). A name is used once, so that no
-//! nonce is used twice under a key. Pieces do not depend on each other, so all threads seal and open them.
+//! nonce is used twice under a key. Pieces do not depend on each other, so several threads open those of a file.
 
 use crate::blobs::Content;
-use rayon::prelude::*;
 use ring::aead::{Aad, LessSafeKey, Nonce, Tag, UnboundKey, AES_256_GCM, NONCE_LEN};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
-use tandem_ops::threads;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Bytes of a piece.
@@ -28,8 +29,11 @@ const TAG: usize = 16;
 /// Bytes of a piece and its tag.
 const SEALED: usize = PIECE + TAG;
 
-/// Pieces that are sealed together: a caller's body comes at some GB/s, and one thread seals two.
-const TOGETHER: usize = 16;
+/// Threads that open the pieces of a file, and pieces that each takes at a time. One thread opens about 2 GB a second, and a GPU proves
+/// as many of witnesses. More threads, or those of a pool, which look for work when they have none, take from each other what they gain
+/// where several blobs are read at once.
+const THREADS: usize = 4;
+const TOGETHER: usize = 8;
 
 /// Bytes of a key.
 pub(crate) const KEY: usize = 32;
@@ -86,70 +90,43 @@ pub(crate) fn sealed_bytes(bytes: u64) -> u64 {
 /// Seals what is pushed into it.
 pub(crate) struct Sealer {
     cipher: LessSafeKey,
-    /// Pieces, each with room for its tag. The last one may be the blob's last.
-    pieces: Zeroizing<Vec<u8>>,
-    /// The number of the first of them.
+    /// With room for its tag.
+    piece: Zeroizing<Vec<u8>>,
     number: u64,
 }
 
 impl Sealer {
     pub(crate) fn new(key: &BlobKey) -> io::Result<Sealer> {
-        Ok(Sealer { cipher: key.cipher()?, pieces: Zeroizing::new(Vec::with_capacity(SEALED)), number: 0 })
+        Ok(Sealer { cipher: key.cipher()?, piece: Zeroizing::new(Vec::with_capacity(SEALED)), number: 0 })
     }
 
     pub(crate) fn push(&mut self, mut bytes: &[u8], to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         while !bytes.is_empty() {
-            // Full ones are written when they are known not to be the last.
-            if self.pieces.len() == TOGETHER * SEALED {
+            // A full one is written when it is known not to be the last.
+            if self.piece.len() == PIECE {
                 self.write(false, to)?;
-            } else if self.pieces.len() == SEALED && self.pieces.capacity() < TOGETHER * SEALED {
-                // Most blobs have one piece. Dropping its memory wipes it.
-                let mut room = Vec::with_capacity(TOGETHER * SEALED);
-                room.extend_from_slice(&self.pieces);
-                self.pieces = Zeroizing::new(room);
             }
-            let room = PIECE - self.pieces.len() % SEALED;
-            let (now, later) = bytes.split_at(bytes.len().min(room));
-            self.pieces.extend_from_slice(now);
-            if now.len() == room {
-                self.pieces.extend_from_slice(&[0; TAG]);
-            }
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.piece.len()));
+            self.piece.extend_from_slice(now);
             bytes = later;
         }
         Ok(())
     }
 
     pub(crate) fn finish(&mut self, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        // An empty blob has a piece, too.
-        if self.pieces.is_empty() || !self.pieces.len().is_multiple_of(SEALED) {
-            self.pieces.extend_from_slice(&[0; TAG]);
-        }
         self.write(true, to)
     }
 
-    fn write(&mut self, is_end: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let (cipher, first, count) = (&self.cipher, self.number, self.pieces.len().div_ceil(SEALED));
-        let seal = |(at, piece): (usize, &mut [u8])| -> io::Result<()> {
-            let (content, tag) = piece.split_at_mut(piece.len() - TAG);
-            let nonce = nonce(first + at as u64, is_end && at + 1 == count);
-            let made = cipher.seal_in_place_separate_tag(nonce, Aad::empty(), content);
-            tag.copy_from_slice(made.map_err(|_| io::Error::other("a piece cannot be sealed"))?.as_ref());
-            Ok(())
-        };
-        match by_many(count) {
-            true => self.pieces.par_chunks_mut(SEALED).enumerate().try_for_each(seal),
-            false => self.pieces.chunks_mut(SEALED).enumerate().try_for_each(seal),
-        }?;
-        to.write_all(&self.pieces)?;
-        self.pieces.clear();
-        self.number += count as u64;
+    fn write(&mut self, is_last: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let nonce = nonce(self.number, is_last);
+        let tag = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.piece);
+        let tag = tag.map_err(|_| io::Error::other("a piece cannot be sealed"))?;
+        self.piece.extend_from_slice(tag.as_ref());
+        to.write_all(&self.piece)?;
+        self.piece.clear();
+        self.number += 1;
         Ok(())
     }
-}
-
-/// Whether there are threads for so many pieces.
-fn by_many(pieces: usize) -> bool {
-    pieces > 1 && threads::ready().is_ok()
 }
 
 /// Reads the content of a blob. Pieces for which the reader has room are opened in that place.
@@ -205,37 +182,57 @@ impl<'a> Opener<'a> {
             let why = "it was changed, or is that of another job, or the service's key is another one";
             opened.map(|_| ()).map_err(|_| damaged(why))
         };
-        let cut = |e: io::Error| match e.kind() {
-            ErrorKind::UnexpectedEof => damaged("it is cut off"),
-            _ => e,
-        };
-        let from = match &mut self.from {
-            Content::Stream(from) if to.is_empty() => {
+        match &mut self.from {
+            Content::Stream(from) => each_piece(to, 0, |at, piece| {
                 let mut tag = [0; TAG];
-                from.read_exact(&mut tag).map_err(cut)?;
-                return open(0, to, tag);
-            }
-            Content::Stream(from) => {
-                return to.chunks_mut(PIECE).enumerate().try_for_each(|(at, piece)| {
-                    let mut tag = [0; TAG];
-                    from.read_exact(piece).and_then(|()| from.read_exact(&mut tag)).map_err(cut)?;
-                    open(at, piece, tag)
-                });
-            }
-            Content::File(file) => &*file,
-        };
-        let read = |(at, piece): (usize, &mut [u8])| {
-            let (mut tag, place) = ([0; TAG], (first + at as u64) * SEALED as u64);
-            let found = from.read_exact_at(piece, place);
-            found.and_then(|()| from.read_exact_at(&mut tag, place + piece.len() as u64)).map_err(cut)?;
-            open(at, piece, tag)
-        };
-        match to.len().div_ceil(PIECE) {
-            0 => read((0, to)),
-            count if by_many(count) => to.par_chunks_mut(PIECE).enumerate().try_for_each(read),
-            _ => to.chunks_mut(PIECE).enumerate().try_for_each(read),
+                from.read_exact(piece).and_then(|()| from.read_exact(&mut tag)).map_err(cut)?;
+                open(at, piece, tag)
+            }),
+            Content::File(file) => by_threads(to, |at, piece| {
+                let (mut tag, place) = ([0; TAG], (first + at as u64) * SEALED as u64);
+                let found = file.read_exact_at(piece, place);
+                found.and_then(|()| file.read_exact_at(&mut tag, place + piece.len() as u64)).map_err(cut)?;
+                open(at, piece, tag)
+            }),
         }
     }
+}
+
+fn cut(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => damaged("it is cut off"),
+        _ => error,
+    }
+}
+
+/// Fills piece by piece: `fill` gets the number of each, from `first` on. What has no byte is a piece, too.
+fn each_piece(to: &mut [u8], first: usize, mut fill: impl FnMut(usize, &mut [u8]) -> io::Result<()>) -> io::Result<()> {
+    match to.is_empty() {
+        true => fill(first, to),
+        false => to.chunks_mut(PIECE).enumerate().try_for_each(|(at, piece)| fill(first + at, piece)),
+    }
+}
+
+/// [`each_piece`] by [`THREADS`], of which the caller is one. Where fewer can be started, those that there are do it.
+fn by_threads(to: &mut [u8], fill: impl Fn(usize, &mut [u8]) -> io::Result<()> + Sync) -> io::Result<()> {
+    if to.len() <= TOGETHER * PIECE {
+        return each_piece(to, 0, fill);
+    }
+    let more = (to.len().div_ceil(TOGETHER * PIECE) - 1).min(THREADS - 1);
+    let parts = Mutex::new(to.chunks_mut(TOGETHER * PIECE).enumerate());
+    let work = || loop {
+        let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some((number, part)) = next else { return Ok(()) };
+        each_piece(part, number * TOGETHER, &fill)?;
+    };
+    thread::scope(|scope| {
+        let start = |_| thread::Builder::new().name("open".into()).spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (0..more).filter_map(start).collect();
+        let ended = others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        // All of them end before what one of them found is told.
+        let own = work();
+        ended.collect::<Vec<_>>().into_iter().fold(own, io::Result::and)
+    })
 }
 
 impl Read for Opener<'_> {

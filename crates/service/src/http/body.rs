@@ -20,7 +20,7 @@ const RATE: u64 = 16 << 10;
 const AT_ONCE: usize = 64 << 10;
 
 /// Pieces of a body that wait to be written.
-const PIECES: usize = 4;
+const PIECES: usize = 8;
 
 /// A body that is there.
 pub(crate) struct Whole(Option<Bytes>);
