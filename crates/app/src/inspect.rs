@@ -28,9 +28,10 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     };
     facts.push(("file_bytes", json!(file.len())));
     if let Some(FileKind::Zkey | FileKind::ZkeyOf(_) | FileKind::Params) = kind {
-        let memory = tandem_engine::key_info(&args.file)?.memory();
+        let memory = tandem_engine::key_memory(&args.file)?;
+        facts.push(("memory_of_gpus", json!(memory.gpus)));
+        facts.extend(memory.gpu_least.map(|bytes| ("memory_of_gpu_least", json!(bytes))));
         facts.extend([
-            ("memory_of_gpus", json!(memory.gpus)),
             ("memory_beside_gpus", json!(memory.beside_gpus)),
             ("memory_of_cpu", json!(memory.cpu)),
             ("memory_holding_key", json!(memory.holding_key)),
@@ -62,7 +63,7 @@ fn rows(name: &str, value: &Value) -> Vec<String> {
             let line = |(i, item): (usize, &Value)| report::row(24, if i == 0 { &title } else { "" }, &plain(item));
             items.iter().enumerate().map(line).collect()
         }
-        ("memory_of_gpus" | "memory_beside_gpus" | "memory_of_cpu" | "memory_holding_key", Value::Number(bytes)) => {
+        (name, Value::Number(bytes)) if name.starts_with("memory_") => {
             vec![report::row(24, &title, &report::bytes(bytes.as_u64().unwrap_or(u64::MAX)))]
         }
         ("trust", Value::String(text)) => {

@@ -174,7 +174,7 @@ pub(crate) fn run(session: &Session, args: &BenchPorep) -> Outcome {
         "bound_ms": bound_ms.map(report::round),
     });
     let mut more = format!(
-        "{:.4} s a partition, {:.3} s a proof; lanes idle {:.1} %, of which waiting for copies {:.1} %\n",
+        "part: proof/partition; times in ms, as in the guide to Filecoin\n{:.4} s a partition, {:.3} s a proof; lanes idle {:.1} %, of which waiting for copies {:.1} %\n",
         seconds * per_part,
         seconds / f64::from(args.count),
         window.idle_share() * 1e2,

@@ -266,6 +266,14 @@ impl<C: Curve, L: ScalarRecoding<C>, R: ScalarRecoding<C>> ScalarRecoding<C> for
         self.both("plan", self.left.plan(lane, request), self.right.plan(lane, request))
     }
 
+    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
+        ScalarRecoding::<C>::sum_bytes(&self.left, scalars, g2).max(ScalarRecoding::<C>::sum_bytes(
+            &self.right,
+            scalars,
+            g2,
+        ))
+    }
+
     fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {
         let (left, right) = match scalars {
             Scalars::Canonical(k) => (Scalars::Canonical(&k.0), Scalars::Canonical(&k.1)),

@@ -1,30 +1,16 @@
 //! Sizes as nccl-tests take them: from, to, factor; and how they are written.
 
-use std::ops::RangeInclusive;
+use tandem_engine::size;
+pub use tandem_engine::size::write;
 
 /// Bytes of `4096`, `4K`, `4KiB`, `1M`, `1G`; the units are binary, as in nccl-tests.
 pub fn parse(text: &str) -> Result<u64, String> {
-    bytes(text, 1..=MOST)
+    size::parse(text, 1..=MOST)
 }
 
 /// Memory of a GPU, as [`parse`] has it.
 pub fn gpu_memory(text: &str) -> Result<u64, String> {
-    bytes(text, 1 << 20..=1 << 50)
-}
-
-fn bytes(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1u64 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        _ => 0,
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| range.contains(n));
-    let (least, most) = (range.start(), range.end());
-    let least = if *least == 1 { "1".into() } else { write(*least) };
-    bytes.ok_or_else(|| format!("expected bytes from {least} to {} such as 4096, 64K, 1M or 1G", write(*most)))
+    size::gpu_memory(text)
 }
 
 /// The largest size.
@@ -33,15 +19,6 @@ pub const MOST: u64 = 16 << 30;
 /// The sizes from `least` to `most`, each `factor` times the one before.
 pub fn all(least: u64, most: u64, factor: u64) -> Vec<u64> {
     std::iter::successors(Some(least), |n| n.checked_mul(factor)).take_while(|n| *n <= most).collect()
-}
-
-/// `4 KiB` where it is a whole number of a unit.
-pub fn write(bytes: u64) -> String {
-    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{} {name}", bytes / unit),
-        None => format!("{bytes} B"),
-    }
 }
 
 #[cfg(test)]

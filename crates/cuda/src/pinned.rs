@@ -41,7 +41,7 @@ impl Pinned {
     ///
     /// # Errors
     /// As [`Pinned::new`].
-    pub(crate) fn at_once(device: Device, len: usize, workers: Workers) -> Result<Self> {
+    pub fn at_once(device: Device, len: usize, workers: Workers) -> Result<Self> {
         const OP: &str = "lock pages";
         device.make_current()?;
         let no_room = || Error::new(OP, Some(device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
@@ -89,7 +89,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        self.bytes().fill(0);
+        wipe(self.bytes());
         // SAFETY: the memory is this value's own, and was locked or allocated when it was made. It is not used after this.
         let _ = unsafe {
             match self.own {
@@ -179,6 +179,8 @@ impl Drop for Fresh {
 /// Page-locked blocks that are kept for the next use: the system takes a millisecond for every two or three MiB that it locks.
 #[derive(Debug)]
 pub struct PinnedPool {
+    /// Lend threads for large blocks.
+    workers: Option<Workers>,
     most_bytes: usize,
     idle: Mutex<Vec<Pinned>>,
 }
@@ -193,13 +195,20 @@ pub struct PinnedBlock {
 
 /// Blocks are at least this large, so that most uses find one.
 const LEAST_BLOCK: usize = 64 << 10;
+/// Blocks from this size on are made by several threads.
+const LEAST_LARGE: usize = 64 << 20;
 /// No more blocks are kept.
 const KEPT_BLOCKS: usize = 16;
 
 impl PinnedPool {
     /// A pool that keeps up to `most_bytes` bytes of unused blocks.
     pub fn new(most_bytes: usize) -> Self {
-        PinnedPool { most_bytes, idle: Mutex::default() }
+        PinnedPool { workers: None, most_bytes, idle: Mutex::default() }
+    }
+
+    /// As [`PinnedPool::new`]; `workers` bring the pages of large blocks, so that none of them may take one.
+    pub fn by(workers: Workers, most_bytes: usize) -> Self {
+        PinnedPool { workers: Some(workers), ..PinnedPool::new(most_bytes) }
     }
 
     /// A block with `bytes` bytes, which are zero, for copies of `device`.
@@ -221,7 +230,9 @@ impl PinnedPool {
             // In steps of an eighth, so that sizes that differ little find each other's blocks.
             let step = (bytes.checked_next_power_of_two().ok_or_else(too_large)? / 8).max(LEAST_BLOCK);
             let size = bytes.checked_next_multiple_of(step).ok_or_else(too_large)?;
-            block.memory = Some(Pinned::new(device, size)?);
+            let large = self.workers.filter(|_| size >= LEAST_LARGE);
+            let at_once = large.and_then(|workers| Pinned::at_once(device, size, workers).ok());
+            block.memory = Some(at_once.map_or_else(|| Pinned::new(device, size), Ok)?);
         }
         Ok(block)
     }

@@ -2,13 +2,12 @@
 
 use crate::witness::AnyValues;
 use crate::{Engine, Error, Result, Witness};
-use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tandem_formats::{R1cs, R1csFile};
-use tandem_groth16::{Evaluations, Witness as Values};
-use tandem_ops::{Bls12_381, Canonical, Curve, HostBuf, Mont};
+use tandem_groth16::{Elements, Evaluations, RowFault, Wires, Witness as Values};
+use tandem_ops::{Bls12_381, Curve, HostBuf, Mont};
 
 /// Bits of a set of wires: bit i of word i / 64, counted from the lowest, says whether wire i is in it.
 #[derive(Clone, Copy)]
@@ -43,9 +42,6 @@ pub struct Assignment<'a> {
     pub blinding: [[u64; 4]; 2],
 }
 
-/// Values that one task converts at least.
-const GRAIN: usize = 1 << 12;
-
 /// The wires of the last assignment's sets: those of one circuit have the same, and to list them takes longer than to compare.
 #[derive(Default)]
 pub(crate) struct Densities(Mutex<Option<Listed>>);
@@ -56,12 +52,12 @@ struct Listed {
     /// Those of A, of B's inputs and of B's private wires.
     words: [Vec<u64>; 3],
     /// Of A and of B.
-    wires: [Arc<Vec<u32>>; 2],
+    wires: [Wires; 2],
 }
 
 impl Densities {
     /// The wires that A and B name.
-    fn wires(&self, of: &Assignment<'_>) -> Result<[Arc<Vec<u32>>; 2]> {
+    fn wires(&self, of: &Assignment<'_>) -> Result<[Wires; 2]> {
         let (inputs, aux) = (of.inputs.len(), of.aux.len());
         let sets = [of.a_aux, of.b_inputs, of.b_aux];
         for (name, Density { words, bits }, expected) in
@@ -92,7 +88,8 @@ impl Densities {
         let mut in_b = Vec::new();
         append(&mut in_b, of.b_inputs, 0);
         append(&mut in_b, of.b_aux, inputs);
-        let wires = [in_a, in_b].map(Arc::new);
+        let [in_a, in_b] = [in_a, in_b].map(|wires| Wires::new(wires).map_err(|e| Error::prover(e, Path::new(""))));
+        let wires = [in_a?, in_b?];
         *last = Some(Listed { inputs, aux, words: words.map(<[u64]>::to_vec), wires: wires.clone() });
         Ok(wires)
     }
@@ -136,59 +133,34 @@ impl Engine {
             }
         }
         // Memory that devices copy from themselves, while others prove.
-        let room = |len| self.team.host_buf(len).map_err(Error::from);
-        let named = self.densities.wires(of)?;
-        let mut values = room(of.inputs.len() + of.aux.len())?;
-        let (inputs, aux) = values.split_at_mut(of.inputs.len());
-        for (name, from, to) in [("input", of.inputs, inputs), ("aux", of.aux, aux)] {
-            let convert = |(i, (to, from)): (usize, (&mut Canonical, &[u64; 4]))| -> std::result::Result<(), usize> {
-                *to = Bls12_381::canonical(element(from).ok_or(i)?);
-                Ok(())
-            };
-            let done = to
-                .par_iter_mut()
-                .zip(from)
-                .enumerate()
-                .with_min_len(GRAIN)
-                .map(convert)
-                .find_first(|done| done.is_err());
-            if let Some(Err(i)) = done {
-                return Err(Error::input(format!("value {i} of the {name} assignment is not below the modulus")));
-            }
-        }
-        let side = || -> Result<HostBuf<Mont>> {
+        let room = |len| -> Result<HostBuf<Mont>> {
             let none = || Error::Internal("elements of two forms have two sizes".into());
-            room(rows)?.cast::<Mont>().ok_or_else(none)
+            self.team.host_buf(len)?.cast::<Mont>().ok_or_else(none)
         };
-        let (mut a, mut b) = (side()?, side()?);
-        let from = of.a.par_chunks(GRAIN).zip(of.b.par_chunks(GRAIN)).zip(of.c.par_chunks(GRAIN));
-        let to = a.par_chunks_mut(GRAIN).zip(b.par_chunks_mut(GRAIN));
-        // Each row is read once: compared with its product, and copied.
-        let wrong = to.zip(from).enumerate().find_map_first(|(chunk, ((to_a, to_b), ((a, b), c)))| {
-            let wrong = a.iter().zip(b).zip(c).position(|((a, b), c)| match (element(a), element(b), element(c)) {
-                (Some(a), Some(b), Some(c)) => a * b != c,
-                _ => true,
-            });
-            to_a.copy_from_slice(bytemuck::cast_slice(a));
-            to_b.copy_from_slice(bytemuck::cast_slice(b));
-            wrong.map(|row| chunk * GRAIN + row)
-        });
-        if let Some(row) = wrong {
-            if [of.a, of.b, of.c].iter().any(|side| !is_below(&side[row])) {
-                return Err(Error::input(format!("row {row} of a, b or c is not below the modulus")));
-            }
-            return Err(Error::Unsatisfied(format!(
-                "constraint {row} does not hold: the witness does not satisfy the circuit"
-            )));
-        }
-        let [in_a, in_b] = named;
+        let [in_a, in_b] = self.densities.wires(of)?;
         let [r, s] = of.blinding.each_ref().map(element);
         let (Some(r), Some(s)) = (r, s) else {
             return Err(Error::input("r or s is not below the modulus"));
         };
+        let inputs = of.inputs.len();
+        let values = Elements::<Bls12_381>::copied(&[of.inputs, of.aux], room(inputs + of.aux.len())?);
+        let values = values.map_err(|i| {
+            let (i, name) = if i < inputs { (i, "input") } else { (i - inputs, "aux") };
+            Error::input(format!("value {i} of the {name} assignment is not below the modulus"))
+        })?;
         let prover = |e| Error::prover(e, Path::new(""));
+        let values = Values::of_elements(values).map_err(prover)?;
+        let [a, b] = Elements::rows([of.a, of.b, of.c], [room(rows)?, room(rows)?]).map_err(|fault| match fault {
+            RowFault::NotBelow(row) => Error::input(format!("row {row} of a, b or c is not below the modulus")),
+            RowFault::Product(row) if !is_below(&of.c[row]) => {
+                Error::input(format!("row {row} of a, b or c is not below the modulus"))
+            }
+            RowFault::Product(row) => {
+                Error::Unsatisfied(format!("constraint {row} does not hold: the witness does not satisfy the circuit"))
+            }
+        })?;
         let evaluations = Evaluations::new(a, b, in_a, in_b).map_err(prover)?.with_blinding(r, s);
-        let values = Values::<Bls12_381>::new(values).map_err(prover)?.with_evaluations(evaluations);
+        let values = values.with_evaluations(evaluations);
         Ok(Witness {
             values: AnyValues::Bls12_381(values),
             path: PathBuf::new(),

@@ -524,7 +524,7 @@ impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
         stages.extend(attempt.stages);
         Ok(Proved {
             proof: S::proof(&attempt.proof),
-            publics: Publics::of(C::ID, &values.values()[1..=self.publics]),
+            publics: Publics::of(C::ID, &values.publics(self.publics)),
             stages,
             spans: attempt.spans,
             device,

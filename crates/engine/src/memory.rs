@@ -3,10 +3,13 @@
 //! A key itself is counted exactly ([`KeyInfo::device_bytes`]). What a proof takes beside it, and the host on the way, is bounded by bytes
 //! for each row, wire and scalar: on the CPU they lie up to a half above what proofs are seen to take.
 
-use crate::{KeyInfo, Protocol};
-use tandem_groth16::plan::working_set;
-use tandem_groth16::Shape;
-use tandem_ops::{with_curve, Curve, CurveId, Group};
+use crate::key::Form;
+use crate::{key_info, KeyInfo, Protocol, Result};
+use std::path::Path;
+use tandem_formats::ParamsFile;
+use tandem_groth16::plan::{memory_plan, schedule, working_set, Layout, Planned, PointBytes};
+use tandem_groth16::{Queries, Shape};
+use tandem_ops::{with_curve, Bls12_381, Curve, CurveId, Group, Lane};
 
 /// Bytes of a field element.
 const SCALAR: u64 = 32;
@@ -17,6 +20,8 @@ pub struct KeyMemory {
     /// Of all GPUs together, beside a context of some 0.5 GiB on each: what is enough. Where more is free, sums and tables of multiples take
     /// more.
     pub gpus: u64,
+    /// Of a key without matrices, the least of one GPU with which it proves: points then come in pieces.
+    pub gpu_least: Option<u64>,
     /// Of the host where GPUs prove.
     pub beside_gpus: u64,
     /// Of the host where the CPU makes one proof. Of a Groth16 key it then holds no points but those of the sum that it works on, or, where
@@ -96,9 +101,11 @@ impl KeyInfo {
             Protocol::Groth16 => {
                 let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
                 let points = self.point_bytes();
-                let cpu = self.groth16_on_cpu(points, witness);
+                let entries = self.file_bytes.saturating_sub(points);
+                let cpu = self.groth16_on_cpu(entries, witness);
                 return KeyMemory {
                     gpus: key.saturating_add(working_set(shape, self.variables.max(self.domain))),
+                    gpu_least: None,
                     // The matrices are made of the file's entries.
                     beside_gpus: (2 * self.file_bytes).max(witness),
                     cpu,
@@ -116,9 +123,37 @@ impl KeyInfo {
         let cpu = key + witness + of_threads(of_protocol.more_threads) + load.max(of(of_protocol.on_cpu));
         KeyMemory {
             gpus: key.saturating_add(working),
+            gpu_least: None,
             beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
             cpu,
             holding_key: cpu,
+        }
+    }
+
+    /// What one proof takes with a key without matrices, of the wires of which so many have points in A and in B, as its own plan has it.
+    fn memory_of_params(&self, a: usize, b: usize) -> KeyMemory {
+        type C = Bls12_381;
+        let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
+        let (queries, g1) = (Queries::picked(shape, a, b), g1_bytes(C::ID));
+        let schedule = schedule(C::ID, queries, 1, Layout::Auto);
+        let of = Planned {
+            queries,
+            schedule: &schedule,
+            points: PointBytes { g1, g2: 2 * g1 },
+            sum: &tandem_ops_cuda::sum_bytes::<C>,
+            may_wait: true,
+            may_cut: true,
+        };
+        let plan = |limit| memory_plan(&of, (Lane(0), limit));
+        // The assignment as it is copied, and the sides of the rows.
+        let (rows, witness) = (self.domain as u64 * SCALAR, self.variables as u64 * SCALAR);
+        let cpu = self.groth16_on_cpu(0, 2 * witness).saturating_add(2 * rows);
+        KeyMemory {
+            gpus: least(|limit| plan(limit).points_stay),
+            gpu_least: Some(least(|limit| plan(limit).fits())),
+            beside_gpus: witness + 2 * rows,
+            cpu,
+            holding_key: cpu.saturating_add(self.file_bytes),
         }
     }
 
@@ -131,11 +166,10 @@ impl KeyInfo {
 
     /// What one Groth16 proof takes on the CPU where points stay in the file: the matrices and the witness, and beside them what the greatest
     /// of its steps does.
-    fn groth16_on_cpu(&self, points: u64, witness: u64) -> u64 {
+    fn groth16_on_cpu(&self, entries: u64, witness: u64) -> u64 {
         let (rows, wires) = (self.domain as u64, self.variables as u64);
         let threads = tandem_ops::threads::count() as u64;
         let g1 = g1_bytes(self.curve);
-        let entries = self.file_bytes.saturating_sub(points);
         let matrices = entries / ENTRY * INDEXED + 2 * rows * 4;
         // Windows that threads work on at once, of which there are no more than that.
         let windows = SORTED * threads.min(WINDOWS);
@@ -147,9 +181,73 @@ impl KeyInfo {
     }
 }
 
+/// What one proof takes of memory with the key in a file, told from its header.
+///
+/// # Errors
+/// As [`key_info`].
+pub fn key_memory(path: &Path) -> Result<KeyMemory> {
+    let info = key_info(path)?;
+    match Form::of_file(path)? {
+        Form::Params => {
+            let sizes = ParamsFile::open(path)?.outline.sizes();
+            Ok(info.memory_of_params(sizes.a as usize, sizes.b as usize))
+        }
+        Form::Zkey(_) => Ok(info.memory()),
+    }
+}
+
+/// The least number of bytes that is enough, to a MiB; where less is, more is, too.
+fn least(is_enough: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, 1);
+    while !is_enough(high << 20) && high < 1 << 40 {
+        (low, high) = (high, 2 * high);
+    }
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if is_enough(middle << 20) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high << 20
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_that_is_enough_is_found() {
+        for mib in [1, 2, 3, 1000, 12345, 1 << 30, (1 << 30) + 1, 1 << 35] {
+            assert_eq!(least(|bytes| bytes >= mib << 20), mib << 20);
+        }
+    }
+
+    /// The largest of Filecoin's: its plan says what is enough, and a .zkey of these sizes would take more.
+    #[test]
+    fn a_key_of_filecoin_is_foretold_by_its_plan() {
+        let info = KeyInfo {
+            protocol: Protocol::Groth16,
+            curve: CurveId::Bls12_381,
+            variables: 130_170_221,
+            publics: 327,
+            domain: 1 << 27,
+            file_bytes: 47_373_928_632,
+        };
+        let gib = |bytes: u64| bytes >> 30;
+        let KeyMemory { gpus, gpu_least, beside_gpus, cpu, .. } = info.memory_of_params(129_753_620, 33_112_282);
+        assert!((60..80).contains(&gib(gpus)), "{} GiB", gib(gpus));
+        assert!((14..24).contains(&gib(gpu_least.unwrap())), "{} GiB", gib(gpu_least.unwrap()));
+        assert_eq!(gib(beside_gpus), 11);
+        assert!(gpus < info.memory().gpus && cpu > beside_gpus);
+        // Small ones, and one without points in B.
+        for (variables, domain, a, b) in [(2, 2, 2, 0), (100, 64, 50, 100)] {
+            let small = KeyInfo { variables, publics: 1, domain, file_bytes: 10_000, ..info.clone() };
+            let memory = small.memory_of_params(a, b);
+            assert!(memory.gpu_least.unwrap() <= memory.gpus && memory.gpus < 64 << 20, "{memory:?}");
+        }
+    }
 
     fn info(protocol: Protocol, log_rows: u32, publics: usize, file_bytes: u64) -> KeyInfo {
         let domain = 1 << log_rows;

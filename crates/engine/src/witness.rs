@@ -108,12 +108,15 @@ impl Witness {
 
     /// Number of values.
     pub fn len(&self) -> usize {
-        self.values.as_slice().len()
+        match &self.values {
+            AnyValues::Bn254(values) => values.len(),
+            AnyValues::Bls12_381(values) => values.len(),
+        }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.as_slice().is_empty()
+        self.len() == 0
     }
 
     /// Where it came from, for messages.
@@ -163,12 +166,5 @@ impl AnyValues {
             CurveId::Bn254 => AnyValues::Bn254(Values::new(values)?),
             CurveId::Bls12_381 => AnyValues::Bls12_381(Values::new(values)?),
         })
-    }
-
-    fn as_slice(&self) -> &[Canonical] {
-        match self {
-            AnyValues::Bn254(values) => values.values(),
-            AnyValues::Bls12_381(values) => values.values(),
-        }
     }
 }

@@ -323,3 +323,41 @@ fn what_does_not_belong_together_is_told() {
     let message = error.to_string();
     assert!(message.contains("params: the key has no matrices") && !message.contains("wtns"), "{message}");
 }
+
+/// The largest partition of Filecoin's stays on a GPU of 80 GB, of which 79.1 GiB are free, by what sums say that they take there; one of 2^26
+/// rows comes in few pieces on a card of 16 GB.
+#[test]
+fn partitions_of_filecoin_are_planned() {
+    use tandem_groth16::plan::{memory_plan, schedule, Planned, PointBytes};
+    use tandem_groth16::{Queries, Shape};
+    let of = |log: u32, inputs: usize, aux: usize, in_a: usize, in_b: usize| {
+        Queries::picked(
+            Shape { variables: inputs + aux, publics: inputs - 1, domain: 1 << log },
+            inputs + in_a,
+            1 + in_b,
+        )
+    };
+    let porep = of(27, 328, 130_169_893, 129_753_292, 33_112_281);
+    let text = of(26, 328, 25_165_403, 25_165_403, 11_671_520);
+    for (queries, gib, points_stay, most_pieces) in [
+        (porep, 79.1, true, 8),
+        (porep, 139.0, true, 1),
+        (porep, 24.0, false, 64),
+        (text, 79.1, true, 1),
+        (text, 16.0, false, 16),
+    ] {
+        let schedule = schedule(CurveId::Bls12_381, queries, 1, Layout::Auto);
+        let of = Planned {
+            queries,
+            schedule: &schedule,
+            points: PointBytes { g1: 96, g2: 192 },
+            sum: &tandem_ops_cuda::sum_bytes::<Bls12_381>,
+            may_wait: true,
+            may_cut: true,
+        };
+        let plan = memory_plan(&of, (Lane(0), (gib * f64::from(1 << 30)) as u64));
+        println!("{plan}\n{:?}", plan.pieces);
+        assert!(plan.fits() && plan.points_stay == points_stay && plan.most_pieces() <= most_pieces, "{plan}");
+        assert!(plan.ahead.is_some() || !points_stay, "{plan}");
+    }
+}

@@ -1,15 +1,15 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::{check_powers_single_points, check_single_points};
-use crate::plan::{self, Layout, MemoryPlan, PointBytes, Queries, Schedule, Shape, WireSet, WitnessQuery};
+use crate::plan::{self, Layout, MemoryPlan, Planned, PointBytes, Queries, Schedule, Shape, WireSet, WitnessQuery};
 use crate::powers::rows_of;
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_ops::{
-    Coset, Curve, DeviceKind, Gather, Group, Lane, Later, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv,
-    SparseRows, Stored, Unaligned,
+    Coset, Curve, DeviceKind, Gather, Group, HostBuf, Lane, Later, Msm, MsmRequest, MsmSet, ProofBackend,
+    ScalarRecoding, SpMv, SparseRows, Stored, Unaligned,
 };
 
 /// The points of a key that belong to no wire.
@@ -229,7 +229,26 @@ pub(crate) struct QuotientShare<C: Curve, B: ProofBackend<C>> {
 /// Points of a sum: on the lane, or where they came from until the sum takes them.
 pub(crate) enum Points<G: Group, B: Msm<G>> {
     There(B::Bases),
-    Waiting { set: usize, points: Later<G::Point> },
+    /// In memory that devices copy from at full rate.
+    OnHost {
+        set: usize,
+        points: HostBuf<G::Point>,
+    },
+    Waiting {
+        set: usize,
+        points: Later<G::Point>,
+    },
+}
+
+/// Where points are until a sum takes them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// On the lane.
+    No,
+    /// In a copy of their own on the host.
+    OnHost,
+    /// Where they came from.
+    There,
 }
 
 impl<G: Group, B: Msm<G>> Points<G, B> {
@@ -238,11 +257,18 @@ impl<G: Group, B: Msm<G>> Points<G, B> {
         backend: &B,
         (lane, plan, set): (Lane, &B::Plan, usize),
         points: Stored<'_, G::Point>,
-        waits: bool,
+        wait: Wait,
     ) -> tandem_ops::Result<Self> {
-        match points.later().filter(|_| waits) {
-            Some(points) => Ok(Points::Waiting { set, points }),
-            None => Ok(Points::There(Msm::<G>::load(backend, lane, plan, set, points)?)),
+        let Some(later) = points.later().filter(|_| wait != Wait::No) else {
+            return Ok(Points::There(Msm::<G>::load(backend, lane, plan, set, points)?));
+        };
+        let copy = if wait == Wait::OnHost { backend.host_copy::<G::Point>(points.len()) } else { None };
+        match copy {
+            Some(mut copy) => {
+                points.read_parallel(0, bytemuck::cast_slice_mut(&mut copy))?;
+                Ok(Points::OnHost { set, points: copy })
+            }
+            None => Ok(Points::Waiting { set, points: later }),
         }
     }
 }
@@ -256,7 +282,7 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
     /// A and B; `None` of a key without matrices, whose H has powers of tau.
     pub(crate) matrices: Option<[<B as SpMv<C>>::Matrix; 2]>,
     /// Of a key without matrices, which row each point of the domain is, for a and for b, unless they come in this order.
-    pub(crate) rows: Option<[<B as Gather>::Map; 2]>,
+    pub(crate) rows: Option<[Arc<<B as Gather>::Map>; 2]>,
     pub(crate) witness: Vec<WitnessShare<C, B>>,
     pub(crate) quotient: Vec<QuotientShare<C, B>>,
     pub(crate) picks: Picks<B>,
@@ -348,16 +374,26 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let lanes = backend.lanes();
         let schedule = plan::schedule(C::ID, queries, lanes, layout);
         let memory = match matrices {
-            None => memory_plans::<C, B>(backend, queries, &schedule, &sections),
+            None => memory_plans::<C, B>(backend, queries, &schedule, &sections, proofs > 1),
             Some(_) => Vec::new(),
         };
-        let waits = |lane: Lane| memory.get(lane.0).and_then(|plan| plan.pieces);
-        if let Some(plan) = memory.iter().find(|plan| plan.pieces.is_some() && !plan.fits()) {
+        let waits = |lane: Lane| memory.get(lane.0).is_some_and(|plan| !plan.points_stay);
+        if let Some(plan) = memory.iter().find(|plan| !plan.points_stay && !plan.fits()) {
             let device = backend.info().lane_names.get(plan.lane.0).cloned().unwrap_or_default();
             let (wanted, free) = (plan.peak(), plan.limit);
             return Err(tandem_ops::Error::OutOfMemory { op: "plan", device, wanted, free }.into());
         }
-        let schedule = schedule.in_pieces(waits);
+        // A file's are else read, compared with their hashes and decoded by each proof.
+        let waiting: usize =
+            (0..lanes).map(Lane).filter(|lane| waits(*lane)).map(|lane| all_bytes::<C>(&schedule, lane)).sum();
+        let has_room = proofs > 1 && waiting as u64 <= tandem_ops::memory::host().free / 2;
+        let wait = |lane| match (waits(lane), has_room) {
+            (false, _) => Wait::No,
+            (true, true) => Wait::OnHost,
+            (true, false) => Wait::There,
+        };
+        let pieces = |lane: Lane, wires| memory.get(lane.0).map_or(1, |plan| plan.pieces_of(wires));
+        let schedule = schedule.in_pieces(pieces);
         backend.expect_uploads_to_all(&schedule.whole);
         let on = |[a, b]: [&SparseRows; 2]| -> Result<_> {
             Ok([backend.load_matrix(schedule.chains.a, a)?, backend.load_matrix(schedule.chains.b, b)?])
@@ -366,17 +402,27 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             Some(_) => None,
             None => rows_of::<C>(queries.shape.domain)?,
         };
-        let map = |lane| backend.load_map(lane, rows.as_deref().unwrap_or_default(), queries.shape.domain);
-        let maps =
-            rows.is_some().then(|| Result::Ok([map(schedule.chains.a)?, map(schedule.chains.b)?])).transpose()?;
+        let map =
+            |lane| backend.load_map(lane, rows.as_deref().unwrap_or_default(), queries.shape.domain).map(Arc::new);
+        let (on_a, on_b) = (schedule.chains.a, schedule.chains.b);
+        let both = || -> Result<_> {
+            let of_a = map(on_a)?;
+            Ok([of_a.clone(), if on_b == on_a { of_a } else { map(on_b)? }])
+        };
+        let maps = rows.is_some().then(both).transpose()?;
         drop(rows);
         let matrices = matrices.map(on).transpose()?;
         backend.synchronize()?;
 
+        let before = backend.info().free_bytes;
         let rooms = |backend: &B| -> Vec<u64> {
             let free = backend.info().free_bytes;
-            let of_lane = |i: usize| {
-                free.get(i).map_or(0, |&free| plan::point_budget_bytes(free, queries, schedule.scalars(Lane(i))))
+            let of_lane = |i: usize| match (memory.get(i), free.get(i), before.get(i)) {
+                (Some(plan), Some(&free), Some(&before)) if plan.fits() => {
+                    plan.point_room().saturating_sub(before.saturating_sub(free))
+                }
+                (_, Some(&free), _) => plan::point_budget_bytes(free, queries, schedule.scalars(Lane(i))),
+                _ => 0,
             };
             (0..lanes).map(of_lane).collect()
         };
@@ -388,11 +434,14 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             .quotient
             .iter()
             .map(|share| {
-                let (own, others) = (share.range.len() * size_of::<P1<C>>(), lane_bytes::<C>(&schedule, share.lane));
+                let bytes = |share: &plan::Share| share.range.len() * size_of::<P1<C>>();
+                let of_lane = schedule.quotient.iter().filter(|other| other.lane == share.lane);
+                let (all, others) = (of_lane.map(bytes).sum(), lane_bytes::<C>(&schedule, share.lane));
                 let room = room[share.lane.0];
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
-                let memory_bytes = beside.max(plan::part_of(room, own, own + others));
-                let worth = Worth { memory_bytes, uses: proofs, waits: waits(share.lane).is_some() };
+                let of_all = beside.max(plan::part_of(room, all, all + others));
+                let memory_bytes = plan::part_of(of_all, bytes(share), all);
+                let worth = Worth { memory_bytes, uses: proofs, wait: wait(share.lane) };
                 Self::load_quotient(backend, sections.h, share, worth)
                     .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
@@ -406,7 +455,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 // A lane's groups share what is left in proportion to their points.
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
                 let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
-                let worth = Worth { memory_bytes, uses: proofs, waits: waits(lane).is_some() };
+                let worth = Worth { memory_bytes, uses: proofs, wait: wait(lane) };
                 Self::load_witness(backend, sections, sums, worth)
                     .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
             })
@@ -420,8 +469,9 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         sections: Sections<'_, C>,
         sums: &plan::LaneQueries,
-        Worth { memory_bytes, uses, waits }: Worth,
+        Worth { memory_bytes, uses, wait }: Worth,
     ) -> Result<WitnessShare<C, B>> {
+        let waits = wait != Wait::No;
         let plan::LaneQueries { wires, share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
         let do_wait = sections.b2.may_wait() && [sections.a, sections.b1, sections.l].iter().all(Stored::may_wait);
@@ -434,12 +484,12 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         for (set, part) in parts.iter().enumerate() {
             let at = (share.lane, &plan, set);
             let load = |points: Stored<'_, P1<C>>| {
-                Points::<C::G1, B>::of(backend, at, points.slice(part.points.clone()), waits)
+                Points::<C::G1, B>::of(backend, at, points.slice(part.points.clone()), wait)
             };
             match part.sum {
                 WitnessQuery::B2 => {
                     let points = sections.b2.slice(part.points.clone());
-                    b2 = Some(Points::<C::G2, B>::of(backend, at, points, waits)?);
+                    b2 = Some(Points::<C::G2, B>::of(backend, at, points, wait)?);
                 }
                 WitnessQuery::A => g1.push((part.sum, load(sections.a)?)),
                 WitnessQuery::B1 => g1.push((part.sum, load(sections.b1)?)),
@@ -453,8 +503,9 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         h: Stored<'_, P1<C>>,
         share: &plan::Share,
-        Worth { memory_bytes, uses, waits }: Worth,
+        Worth { memory_bytes, uses, wait }: Worth,
     ) -> Result<QuotientShare<C, B>> {
+        let waits = wait != Wait::No;
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
         let do_wait = waits || h.may_wait() && backend.info().kind != DeviceKind::Cuda;
@@ -463,7 +514,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let points = h.slice(share.range.clone());
-        let bases = Points::<C::G1, B>::of(backend, (share.lane, &plan, 0), points, waits)?;
+        let bases = Points::<C::G1, B>::of(backend, (share.lane, &plan, 0), points, wait)?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
 
@@ -491,8 +542,8 @@ struct Worth {
     /// Nothing bounds it where the points may wait: a sum brings as many of them into memory at a time as there is room for.
     memory_bytes: u64,
     uses: u64,
-    /// Whether the points are brought to the lane by each sum.
-    waits: bool,
+    /// Whether the points are brought to the lane by each sum, and from where.
+    wait: Wait,
 }
 
 /// How each lane's memory is used, by what is free of it. Points of the CPU's own wait within its sums, where they may.
@@ -501,13 +552,15 @@ fn memory_plans<C: Curve, B: ProofBackend<C>>(
     queries: Queries,
     schedule: &Schedule,
     Sections { a, b1, b2, l, h }: &Sections<'_, C>,
+    may_cut: bool,
 ) -> Vec<MemoryPlan> {
     let info = backend.info();
     let may_wait = b2.may_wait() && [a, b1, l, h].iter().all(|section| section.may_wait());
     let may_wait = may_wait && info.kind != DeviceKind::Cpu;
-    let bytes = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
-    let of = |(lane, &free)| plan::memory_plan(queries, schedule, bytes, (Lane(lane), free), may_wait);
-    info.free_bytes.iter().enumerate().map(of).collect()
+    let points = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
+    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2);
+    let of = Planned { queries, schedule, points, sum: &sum, may_wait, may_cut };
+    info.free_bytes.iter().enumerate().map(|(lane, &free)| plan::memory_plan(&of, (Lane(lane), free))).collect()
 }
 
 /// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key
@@ -533,6 +586,12 @@ fn group_bytes<C: Curve>(group: &plan::LaneQueries) -> usize {
 /// Those of all of a lane's sums over the witness.
 fn lane_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
     schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum()
+}
+
+/// Those of all of a lane's sums.
+fn all_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
+    let quotient = schedule.quotient.iter().filter(|share| share.lane == lane);
+    lane_bytes::<C>(schedule, lane) + quotient.map(|share| share.range.len() * size_of::<P1<C>>()).sum::<usize>()
 }
 
 /// Where the quotient is evaluated: the odd coset, or, for the largest domain of the field, the coset that snarkjs

@@ -30,7 +30,9 @@ pub use key::{KeyPoints, KeyView, PowersView, ProvingKey, VerifyingKey};
 pub use owned::OwnedKey;
 pub use plan::{Layout, Queries, Shape};
 pub use prove::{prove, prove_staged, prove_verified, stage, Made, Proof, Staged};
-pub use tandem_proof::{Error, Evaluations, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
+pub use tandem_proof::{
+    Elements, Error, Evaluations, HostSpan, Progress, Refusal, Request, Result, RowFault, Silent, Wires, Witness,
+};
 pub use verify::PreparedKey;
 
 use tandem_ops::{Curve, Group};

@@ -176,7 +176,7 @@ pub fn evaluations<C: Curve>(circuit: &dyn Circuit<C>, witness: &[Canonical]) ->
     }
     let wires = |named: &[bool]| (0u32..).zip(named).filter_map(|(wire, &is)| is.then_some(wire)).collect::<Vec<_>>();
     let ([a, b], [in_a, in_b]) = (sides, named.each_ref().map(|named| wires(named)));
-    Evaluations::new(a, b, in_a, in_b)
+    Evaluations::check(a, b, in_a, in_b)
 }
 
 #[cfg(test)]

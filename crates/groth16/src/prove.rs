@@ -14,9 +14,9 @@ use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
     Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Mont, Msm, Pending, ProofBackend,
-    ScalarRecoding, Scalars,
+    ScalarRecoding, Scalars, Stored, VecOps,
 };
-use tandem_proof::settled;
+use tandem_proof::{settled, Form};
 
 /// A proof.
 #[derive(Debug, Clone, Copy)]
@@ -68,14 +68,20 @@ pub(crate) type Sides<B> = [Arriving<<B as Backend>::Buf<Mont>>; 2];
 /// What a proof works with.
 type Wires<C, B> = Uploaded<C, B, <B as Backend>::Buf<Canonical>>;
 
+/// Values on their way to a lane, in the form in which the witness has them.
+enum Coming<B: Backend> {
+    Canonical(Arriving<B::Buf<Canonical>>),
+    Mont(Arriving<B::Buf<Mont>>),
+}
+
 /// A witness on its way to a key's lanes, for one proof. Wiped when dropped.
-pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, B, Arriving<B::Buf<Canonical>>>);
+pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, B, Coming<B>>);
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// Fails unless the witness is of the key's circuit, and brings along what the key asks for.
     fn check_witness(&self, witness: &Witness<C>) -> Result<()> {
         let refuse = |problem: String| Err(Error::Witness(problem));
-        let (has, Shape { variables, publics, domain }) = (witness.values().len(), self.shape());
+        let (has, Shape { variables, publics, domain }) = (witness.len(), self.shape());
         if has != variables {
             return refuse(format!("the witness has {has} values; the key's circuit has {variables} wires"));
         }
@@ -108,7 +114,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     }
 }
 
-/// Uploads a witness for a proof that comes later. Other proofs with the key may be under way meanwhile: the upload runs beside them, and
+/// Uploads a witness for a proof that comes later, where the key's plan has room for it beside a proof. Other proofs with the key may be under way meanwhile: the upload runs beside them, and
 /// their spans are not this one's. Each lane takes all of it over its own link. An exchange of pieces between lanes, enqueued beside a
 /// proof, could come in another order on one lane than on another, so that each would wait for the other.
 ///
@@ -120,8 +126,18 @@ pub fn stage<C: Curve, B: ProofBackend<C>>(
     witness: &Witness<C>,
     request: &Request<'_>,
 ) -> Result<Staged<C, B>> {
-    let beside = |lanes: &[Lane], values: &Arc<HostBuf<Canonical>>| {
-        lanes.iter().map(|&lane| backend.upload_beside(lane, values, values.len())).collect()
+    if let Some(plan) = key.memory.iter().find(|plan| plan.ahead.is_none()) {
+        // It would take what the proof in hand was promised.
+        let device = backend.info().lane_names.get(plan.lane.0).cloned().unwrap_or_default();
+        let (wanted, free) = ((witness.len() * size_of::<Mont>()) as u64, 0);
+        return Err(tandem_ops::Error::OutOfMemory { op: "upload ahead", device, wanted, free }.into());
+    }
+    let beside = |lanes: &[Lane], form: Form<'_>| {
+        let of_lane = |&lane| match form {
+            Form::Canonical(values) => backend.upload_beside(lane, values, values.len()).map(Coming::Canonical),
+            Form::Mont(values) => backend.upload_beside(lane, values, values.len()).map(Coming::Mont),
+        };
+        Ok(lanes.iter().map(of_lane).collect::<tandem_ops::Result<_>>()?)
     };
     uploaded(backend, key, witness, request, UPLOADS, beside).map(Staged)
 }
@@ -134,14 +150,14 @@ fn uploaded<C: Curve, B: ProofBackend<C>, W>(
     witness: &Witness<C>,
     request: &Request<'_>,
     queue: usize,
-    upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<W>>,
+    upload: impl FnOnce(&[Lane], Form<'_>) -> Result<Vec<W>>,
 ) -> Result<Uploaded<C, B, W>> {
     key.check_witness(witness)?;
     request.check()?;
     let (lanes, mut host) = (&key.schedule.whole, Vec::new());
     let wires = HostSpan::of(&mut host, UPLOAD, || {
         let spans: Vec<_> = lanes.iter().map(|&lane| request.timeline.begin_in(lane, queue, UPLOAD)).collect();
-        let wires = upload(lanes, witness.shared());
+        let wires = upload(lanes, witness.form());
         spans.into_iter().for_each(|span| request.timeline.end(span));
         wires
     })?;
@@ -170,7 +186,28 @@ fn upload<C: Curve, B: ProofBackend<C>>(
     witness: &Witness<C>,
     request: &Request<'_>,
 ) -> Result<Wires<C, B>> {
-    uploaded(backend, key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
+    let to_all = |lanes: &[Lane], form: Form<'_>| match form {
+        Form::Canonical(values) => Ok(backend.upload_to_all(lanes, values, &request.timeline)?),
+        Form::Mont(values) => {
+            let came = backend.upload_to_all(lanes, values, &request.timeline)?;
+            came.into_iter().map(|values| integers(backend, values, request)).collect()
+        }
+    };
+    uploaded(backend, key, witness, request, 0, to_all)
+}
+
+/// Elements as the integers that sums take. Lanes do that: they convert in a hundredth of the time in which the values come.
+fn integers<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    values: B::Buf<Mont>,
+    request: &Request<'_>,
+) -> Result<B::Buf<Canonical>> {
+    let lane = values.lane();
+    request.enqueue(lane, "convert witness", || {
+        let mut integers = backend.alloc(lane, values.len())?;
+        VecOps::<C>::to_canonical(backend, &values, &mut integers)?;
+        Ok(integers)
+    })
 }
 
 const UPLOAD: &str = "upload witness";
@@ -229,13 +266,20 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Made<C>> {
     let Staged(staged) = staged;
-    let lanes = staged.wires.iter().map(|buf| buf.lane());
-    if staged.witness.values().len() != key.shape().variables || !lanes.eq(key.schedule.whole.iter().copied()) {
+    let lanes = staged.wires.iter().map(|coming| match coming {
+        Coming::Canonical(buf) => buf.lane(),
+        Coming::Mont(buf) => buf.lane(),
+    });
+    if staged.witness.len() != key.shape().variables || !lanes.eq(key.schedule.whole.iter().copied()) {
         return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
     }
     make(backend, key, verifier, blinding, request, || {
         let Uploaded { witness, wires, sides, host } = staged;
-        let wires = wires.into_iter().map(|buf| backend.arrived(buf)).collect::<tandem_ops::Result<_>>()?;
+        let arrived = |coming| match coming {
+            Coming::Canonical(buf) => Ok(backend.arrived(buf)?),
+            Coming::Mont(buf) => integers(backend, backend.arrived(buf)?, request),
+        };
+        let wires = wires.into_iter().map(arrived).collect::<Result<_>>()?;
         Ok(Uploaded { witness, wires, sides, host })
     })
 }
@@ -250,7 +294,7 @@ fn make<C: Curve, B: ProofBackend<C>>(
 ) -> Result<Made<C>> {
     let made = || {
         let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, wires)?;
-        let publics = &witness.values()[1..=key.shape().publics];
+        let publics = &witness.publics(key.shape().publics);
         let (proof, verdict) =
             sums.finish_verified(backend, terms, (verifier, publics), blinding, request, &mut host)?;
         Ok(Made { proof, verdict, ended: Instant::now(), host })
@@ -299,29 +343,32 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     (evaluations, sides): (Option<&Evaluations<C>>, Option<Sides<B>>),
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
-    let sum_witness =
-        |chosen: &(dyn Fn(Lane) -> bool + Sync)| sum_witness(backend, key, &wires, evaluations, chosen, request);
-    let quotient = || quotient(backend, key, &wires, sides, request);
+    let sum_witness = |wires: &[_], chosen: &(dyn Fn(Lane) -> bool + Sync)| {
+        sum_witness(backend, key, wires, evaluations, chosen, request)
+    };
+    let quotient = |wires: &[_]| quotient(backend, key, wires, sides, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
     let others_wait =
         key.schedule.chains != TransformPlacement::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
+    let wires = Arc::new(wires);
+    let (own, for_others) = (wires.clone(), wires);
     // Two threads, so that no lane waits until another has been told all it has to do.
     let (first, others) = rayon::join(
-        || {
+        move || {
             if others_wait {
-                let quotient = quotient()?;
-                Result::Ok((sum_witness(&transforms)?, quotient))
-            } else {
-                let sums = sum_witness(&transforms)?;
-                Ok((sums, quotient()?))
+                let quotient = quotient(&own)?;
+                return Result::Ok((sum_witness(&own, &transforms)?, quotient));
             }
+            let sums = sum_witness(&own, &transforms)?;
+            // Where the sides of the rows came with the witness, the transforms' memory is what it took.
+            let own = key.matrices.is_some().then_some(own);
+            Ok((sums, quotient(own.as_deref().map_or(&[], Vec::as_slice))?))
         },
-        || sum_witness(&|lane| !transforms(lane)),
+        move || sum_witness(&for_others, &|lane| !transforms(lane)),
     );
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
-    drop(wires);
     let mut bases = Bringing::new(backend, request);
     for (part, values) in key.quotient.iter().zip(quotient) {
         let lane = part.share.lane;
@@ -431,7 +478,8 @@ impl<'a, B: Backend> Bringing<'a, B> {
             |bases: &B::Bases| request.enqueue(lane, name, || Msm::<G>::msm(backend, bases, digits, &request.timeline));
         let (set, points) = match points {
             Points::There(bases) => return sum(bases),
-            Points::Waiting { set, points } => (*set, points),
+            Points::Waiting { set, points } => (*set, points.stored()),
+            Points::OnHost { set, points } => (*set, Stored::from(&points[..])),
         };
         while self.marks.iter().filter(|mark| mark.0 == lane).count() >= AT_ONCE {
             let first = self.marks.iter().position(|mark| mark.0 == lane).and_then(|at| self.marks.remove(at));
@@ -439,7 +487,7 @@ impl<'a, B: Backend> Bringing<'a, B> {
         }
         request.check()?;
         let span = request.timeline.begin_in(lane, UPLOADS, "upload points");
-        let bases = Msm::<G>::load(backend, lane, plan, set, points.stored())?;
+        let bases = Msm::<G>::load(backend, lane, plan, set, points)?;
         request.timeline.end(span);
         let pending = sum(&bases)?;
         drop(bases);

@@ -37,7 +37,7 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
             [va, vb]
         }
         (None, _, _, Some([on_a, on_b])) => {
-            let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(a), Some(b)]);
+            let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(&**a), Some(&**b)]);
             let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a))?;
             let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b))?;
             return coefficients(backend, key, va, vb, request);
@@ -135,15 +135,17 @@ fn coefficients<C: Curve, B: ProofBackend<C>>(
     transform(&mut vb, "coset NTT b", to_odd_coset(key.coset))?;
     let vb = move_to(vb, home)?;
     let from_odd_coset = NttOp { coset: key.coset, ..inverse(Order::Natural) };
-    let d = request.enqueue(home, "inverse coset NTT d", || backend.ntt_of_product(&va, &vb, from_odd_coset))?;
-    drop((va, vb));
+    // In place, for c takes memory beside it.
+    request.enqueue(home, "a b", || VecOps::<C>::mul(backend, &mut va, &vb))?;
+    drop(vb);
+    transform(&mut va, "inverse coset NTT d", from_odd_coset)?;
     let mut high = move_to(vc, home)?;
     let half = C::Fr::from(2u64).inverse().unwrap_or_default();
     request.enqueue(home, "(c - d) / 2", || {
-        VecOps::<C>::sub(backend, &mut high, &d)?;
+        VecOps::<C>::sub(backend, &mut high, &va)?;
         VecOps::<C>::scale(backend, &mut high, C::mont(half))
     })?;
-    drop(d);
+    drop(va);
     let share = |part: &crate::key::QuotientShare<C, B>| {
         request.copied(backend, &high, part.share.range.clone(), part.share.lane)
     };

@@ -152,7 +152,7 @@ fn partition(waits: bool) -> Result<()> {
     let (key, cpu) = if waits { (key.waiting(), Cpu::with_memory(2, 12 << 20)) } else { (key, Cpu::new(2)) };
     let view = key.view()?;
     let loaded = ProvingKey::load_powers(&cpu, &view, Layout::Split, 1)?;
-    assert_eq!(loaded.memory()[0].pieces.is_some(), waits);
+    assert_eq!(loaded.memory()[0].points_stay, !waits);
     let made = key.assignment(0)?;
     let element = |x: &[u64; 4]| Bls12_381::from_mont(Mont(*x));
     let values = made.inputs.iter().chain(made.aux.iter()).map(|x| Bls12_381::canonical(element(x)));
@@ -160,7 +160,7 @@ fn partition(waits: bool) -> Result<()> {
     let in_b = |i: &u32| *i == 0 || *i > 1 && made.b_aux[(*i as usize - 2) / 64] >> ((i - 2) % 64) & 1 == 1;
     let all: Vec<u32> = (0..60_002).collect();
     let in_b: Vec<u32> = all.iter().copied().filter(in_b).collect();
-    let evaluations = Evaluations::new(side(&made.a), side(&made.b), all, in_b)?;
+    let evaluations = Evaluations::check(side(&made.a), side(&made.b), all, in_b)?;
     let witness = Witness::new(Zeroizing::new(values.collect::<Vec<_>>()))?.with_evaluations(evaluations);
     drop(made);
     let verifier = PreparedKey::new(&view.verifying_key())?;

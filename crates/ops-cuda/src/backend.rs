@@ -1,19 +1,19 @@
 //! The team of GPUs.
 
 use crate::all_gather::AllGatherCache;
-use crate::lane::LaneCtx;
+use crate::lane::{on_threads, LaneCtx};
 use crate::msm::Ahead;
 use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
-use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
+use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Pinned, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::{
     check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info,
     Lane, Pending, Result, Timeline, Wire,
 };
 
 /// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values, or more where the host has much. To lock the
-/// 12 GiB of one of Filecoin's largest circuits takes five seconds.
+/// 12 GiB of one of Filecoin's largest circuits takes a second.
 fn kept_host_bytes() -> usize {
     const LEAST: u64 = 2 << 30;
     let memory::Memory { total, .. } = memory::host();
@@ -35,6 +35,18 @@ pub struct Cuda {
 struct Locked(PinnedBlock);
 
 impl HostMemory for Locked {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.bytes()
+    }
+}
+
+/// Page-locked memory of its own.
+struct Own(Pinned);
+
+impl HostMemory for Own {
     fn bytes(&self) -> &[u8] {
         self.0.as_slice()
     }
@@ -152,7 +164,7 @@ impl Cuda {
         Ok(Cuda {
             lanes,
             clock,
-            host_blocks: Arc::new(PinnedPool::new(kept_host_bytes())),
+            host_blocks: Arc::new(PinnedPool::by(on_threads, kept_host_bytes())),
             gathers: AllGatherCache::default(),
             ahead: Ahead::default(),
         })
@@ -211,6 +223,12 @@ impl Backend for Cuda {
         let bytes =
             len.checked_mul(size_of::<T>()).ok_or_else(|| Error::invalid("host memory", "too many elements"))?;
         locked_or_ordinary(self.host_blocks.take(self.lanes[0].device, bytes), len)
+    }
+
+    fn host_copy<T: Wire>(&self, len: usize) -> Option<HostBuf<T>> {
+        let bytes = len.checked_mul(size_of::<T>())?;
+        let locked = Pinned::at_once(self.lanes[0].device, bytes, on_threads).ok()?;
+        HostBuf::new(Box::new(Own(locked)), len)
     }
 
     /// Opens the fabric between them.

@@ -362,7 +362,7 @@ fn fabric_error(
 ///
 /// Who calls holds the ring's lock, so that it may take up nothing else while it waits, which a thread of a pool does in rayon's own
 /// scopes: that could be the next copy through the same ring.
-fn on_threads(work: &(dyn Fn() + Sync)) {
+pub(crate) fn on_threads(work: &(dyn Fn() + Sync)) {
     let (running, ended) = channel::<()>();
     let all = Ended(ended);
     // SAFETY: what is lent is used by the tasks below only, each of which drops its sender after its last use of it; this function

@@ -25,7 +25,7 @@ pub(crate) mod ffi;
 
 pub use backend::{Cuda, CudaBuf};
 pub use gather::CudaMap;
-pub use msm::{MsmBases, MsmDigits, MsmPlan};
+pub use msm::{sum_bytes, MsmBases, MsmDigits, MsmPlan};
 pub use poseidon::CudaHasher;
 pub use spmv::CudaMatrix;
 pub use tandem_cuda::{built_with, probe, Device, Found, Properties};

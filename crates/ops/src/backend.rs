@@ -136,6 +136,13 @@ pub trait Backend: Send + Sync + 'static {
         HostBuf::zeros(len)
     }
 
+    /// Host memory for `len` elements that everyone may know and that lanes take again and again: of the kind that the devices are fastest from,
+    /// given back when it is dropped. `None` where there is none of that kind.
+    fn host_copy<T: Wire>(&self, len: usize) -> Option<HostBuf<T>> {
+        let _ = len;
+        None
+    }
+
     /// Gets ready for [`Backend::upload_to_all`] to these lanes, as far as that takes long, beside whatever the caller does next. What
     /// fails here is as if nobody had called it.
     fn expect_uploads_to_all(&self, lanes: &[Lane]) {

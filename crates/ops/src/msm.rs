@@ -71,6 +71,15 @@ pub trait ScalarRecoding<C: Curve>: Backend {
         Ok(vec![self.plan(lane, request)?])
     }
 
+    /// Bytes of a lane's memory, about, that a sum over so many scalars takes beside these and the points, of G2 if it is said: digits, put in
+    /// order, and buckets. It is the most that any plan takes that holds points once.
+    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
+        /// 26 windows of a 4-byte key and a 4-byte index, twice.
+        const DIGITS: u64 = 26 * 8 * 2;
+        let _ = g2;
+        (scalars as u64).saturating_mul(DIGITS)
+    }
+
     /// Takes `scalars` apart: as many as the plan says, or fewer. Fewer count as if zeros followed: a sum is then one over the points
     /// that belong to the first scalars, so that one set of points, such as the powers of a commitment key, serves vectors of any length
     /// up to its own.

@@ -1,54 +1,63 @@
 //! What a caller has computed of a circuit that the prover does not know.
 
-use crate::{Error, Result};
-use ark_ff::PrimeField;
+use crate::{Elements, Error, Result};
 use rayon::prelude::*;
 use std::sync::Arc;
 use tandem_ops::{Curve, HostBuf, Mont};
 use zeroize::Zeroizing;
+
+/// Numbers of wires, in ascending order. Clones are the same.
+#[derive(Clone)]
+pub struct Wires(Arc<Vec<u32>>);
+
+impl Wires {
+    /// Takes them.
+    ///
+    /// # Errors
+    /// [`Error::Witness`] where one is not above the one before.
+    pub fn new(wires: Vec<u32>) -> Result<Self> {
+        match wires.par_windows(2).position_first(|pair| pair[0] >= pair[1]) {
+            Some(at) => Err(Error::Witness(format!("number {} is not above the one before", at + 1))),
+            None => Ok(Wires(Arc::new(wires))),
+        }
+    }
+}
 
 /// The sides of a circuit's constraints at a witness, row by row, and the wires that they name: for keys that hold no matrices. The right
 /// side's product is not among them: the rows of a witness that satisfies the circuit have it. Wiped when dropped.
 pub struct Evaluations<C: Curve> {
     a: Arc<HostBuf<Mont>>,
     b: Arc<HostBuf<Mont>>,
-    named_in_a: Arc<Vec<u32>>,
-    named_in_b: Arc<Vec<u32>>,
+    named_in_a: Wires,
+    named_in_b: Wires,
     blinding: Option<[Zeroizing<C::Fr>; 2]>,
 }
 
 impl<C: Curve> Evaluations<C> {
-    /// Takes the values of the left and of the right factors, one a row, and the wires that have points in A and in B, each in ascending
-    /// order.
+    /// Takes the values of the left and of the right factors, one a row, and the wires that have points in A and in B.
     ///
     /// # Errors
-    /// [`Error::Witness`] where there are more rows of one side than of the other, a value is not below the modulus, or wires are not in
-    /// ascending order.
-    pub fn new(
-        a: HostBuf<Mont>,
-        b: HostBuf<Mont>,
-        named_in_a: impl Into<Arc<Vec<u32>>>,
-        named_in_b: impl Into<Arc<Vec<u32>>>,
-    ) -> Result<Self> {
-        let (named_in_a, named_in_b) = (named_in_a.into(), named_in_b.into());
+    /// [`Error::Witness`] where there are more rows of one side than of the other.
+    pub fn new(a: Elements<C>, b: Elements<C>, named_in_a: Wires, named_in_b: Wires) -> Result<Self> {
+        let (a, b) = (Arc::new(a.into_inner()), Arc::new(b.into_inner()));
         if a.len() != b.len() {
             return Err(Error::Witness(format!("a has {} rows, b has {}; expected as many", a.len(), b.len())));
         }
-        let below = |x: &Mont| x.0.iter().rev().cmp(C::Fr::MODULUS.0.iter().rev()).is_lt();
-        for (name, side) in [("a", &a), ("b", &b)] {
-            if let Some(row) = side.par_iter().position_first(|x| !below(x)) {
-                let problem = format!("row {row} of {name} is not below the modulus of {}", C::ID);
-                return Err(Error::Witness(problem));
-            }
-        }
-        for (name, wires) in [("A", &named_in_a), ("B", &named_in_b)] {
-            if let Some(at) = wires.par_windows(2).position_first(|pair| pair[0] >= pair[1]) {
-                let problem = format!("wires with points in {name}: number {} is not above the one before", at + 1);
-                return Err(Error::Witness(problem));
-            }
-        }
-        let (a, b) = (Arc::new(a), Arc::new(b));
         Ok(Self { a, b, named_in_a, named_in_b, blinding: None })
+    }
+
+    /// As [`Evaluations::new`], of values that nobody has checked.
+    ///
+    /// # Errors
+    /// As [`Evaluations::new`]; [`Error::Witness`] where a value is not below the modulus, or wires are not in ascending order.
+    pub fn check(a: HostBuf<Mont>, b: HostBuf<Mont>, named_in_a: Vec<u32>, named_in_b: Vec<u32>) -> Result<Self> {
+        let side = |name, values| {
+            let problem = |row| format!("row {row} of {name} is not below the modulus of {}", C::ID);
+            Elements::check(values).map_err(|row| Error::Witness(problem(row)))
+        };
+        let wires =
+            |name, wires| Wires::new(wires).map_err(|e| Error::Witness(format!("wires with points in {name}: {e}")));
+        Self::new(side("a", a)?, side("b", b)?, wires("A", named_in_a)?, wires("B", named_in_b)?)
     }
 
     /// These evaluations with the random scalars r and s of its one proof, which the caller has drawn. Whoever knows them learns of the witness from the
@@ -80,11 +89,11 @@ impl<C: Curve> Evaluations<C> {
 
     /// Wires with points in A, ascending.
     pub fn named_in_a(&self) -> &Arc<Vec<u32>> {
-        &self.named_in_a
+        &self.named_in_a.0
     }
 
     /// Wires with points in B, ascending.
     pub fn named_in_b(&self) -> &Arc<Vec<u32>> {
-        &self.named_in_b
+        &self.named_in_b.0
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod budget;
 pub mod circuit;
+mod elements;
 mod error;
 mod evaluations;
 pub mod fixed_base;
@@ -17,12 +18,13 @@ mod request;
 mod span;
 mod witness;
 
+pub use elements::{Elements, RowFault};
 pub use error::{Error, Result};
-pub use evaluations::Evaluations;
+pub use evaluations::{Evaluations, Wires};
 pub use layout::Layout;
 pub use made::{Made, Refusal};
 pub use progress::{Progress, Silent};
 pub use random::random_scalar;
 pub use request::{settled, Request};
 pub use span::HostSpan;
-pub use witness::Witness;
+pub use witness::{Form, Witness};

@@ -45,7 +45,7 @@ fn kind(span: &Span) -> Kind {
     match span.name {
         _ if is_copy(span) => Kind::Copy,
         "buckets to sums" => Kind::Tail,
-        "pick wires" | "witness digits" | "MSM A" | "MSM B1" | "MSM B2" | "MSM L" => Kind::Witness,
+        "convert witness" | "pick wires" | "witness digits" | "MSM A" | "MSM B1" | "MSM B2" | "MSM L" => Kind::Witness,
         _ => Kind::Quotient,
     }
 }
@@ -156,19 +156,18 @@ fn beyond(first: impl Iterator<Item = Interval>, others: &[Interval]) -> f64 {
     covered(first.chain(others.iter().copied()).collect()) - covered(others.to_vec())
 }
 
-/// The columns of [`Times::cells`].
-pub(super) const HEADER: [&str; 10] = [
-    "proof",
-    "partition",
-    "prepare ms",
-    "prove ms",
-    "gpu_total_ms",
-    "ntt_msm_h_ms",
-    "batch_add_ms",
-    "tail_msm_ms",
-    "copy wait ms",
-    "ahead",
-];
+/// The columns of [`Times::cells`]: a proof and its partition, and milliseconds.
+pub(super) const HEADER: [&str; 9] =
+    ["part", "prepare", "prove", "gpu_total", "ntt_msm_h", "batch_add", "tail_msm", "wait", "ahead"];
+
+/// Four digits or so, in six places below 100 s.
+fn cell(ms: f64) -> String {
+    match ms {
+        ..100.0 => format!("{ms:.2}"),
+        ..10_000.0 => format!("{ms:.1}"),
+        _ => format!("{ms:.0}"),
+    }
+}
 
 impl Times {
     pub(super) fn cells(&self, part: &Part) -> Vec<String> {
@@ -181,9 +180,9 @@ impl Times {
             self.tail_msm_ms,
             self.copy_wait_ms,
         ];
-        let numbers = [part.proof, part.partition].map(|number| number.to_string());
+        let number = format!("{}/{}", part.proof, part.partition);
         let ahead = if part.is_staged { "yes" } else { "no" };
-        numbers.into_iter().chain(ms.map(|ms| format!("{ms:.2}"))).chain([ahead.into()]).collect()
+        [number].into_iter().chain(ms.map(cell)).chain([ahead.into()]).collect()
     }
 
     pub(super) fn to_json(self, part: &Part) -> Value {
@@ -207,6 +206,21 @@ impl Times {
 mod tests {
     use super::*;
     use tandem_engine::Lane;
+
+    #[test]
+    fn the_table_fits_a_terminal() {
+        let spans = vec![Span { lane: Lane(0), queue: 0, name: "MSM A", start_us: 0.0, duration_us: 3_085_142.843 }];
+        let of =
+            |proof, prove_ms, spans| Part { proof, partition: 9, prepare_ms: 0.5, prove_ms, is_staged: true, spans };
+        let parts = [of(0, 99.994, vec![]), of(12, 99_999.4, spans)];
+        let window = Window::of(&parts);
+        let rows = parts.iter().map(|part| window.times(part).cells(part));
+        let table: Vec<_> = [HEADER.map(String::from).to_vec()].into_iter().chain(rows).collect();
+        let text = report::table(&table);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(table[1][..3], ["0/9", "0.50", "99.99"]);
+        assert_eq!(table[2][..6], ["12/9", "0.50", "99999", "3085.1", "0.00", "3085.1"]);
+    }
 
     #[test]
     fn times_are_those_of_the_spans() {

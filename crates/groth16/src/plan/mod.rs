@@ -8,7 +8,7 @@ mod memory;
 mod roles;
 
 use crate::tuning::Costs;
-pub use memory::{memory_plan, MemoryPlan, MemoryStage, PointBytes, MOST_PIECES};
+pub use memory::{memory_plan, MemoryPlan, MemoryStage, Planned, PointBytes, MOST_PIECES};
 use std::fmt;
 use std::ops::Range;
 use tandem_ops::{CurveId, Lane, MsmSet};

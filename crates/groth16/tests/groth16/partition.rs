@@ -4,14 +4,15 @@ use ark_ff::Field;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use tandem_groth16::check::check_powers_points;
 use tandem_groth16::partition::{Partition, PartitionAssignment, PartitionKey};
 use tandem_groth16::{
-    prove_verified, Blinding, Error, Evaluations, Layout, PreparedKey, ProvingKey, Request, Silent, Witness,
+    prove_verified, stage, Blinding, Elements, Error, Evaluations, Layout, PreparedKey, Progress, ProvingKey, Request,
+    Silent, Wires, Witness,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Canonical, Curve, HostBuf, Mont, Timeline};
-use zeroize::Zeroizing;
+use tandem_ops::{Bls12_381, Curve, HostBuf, Lane, Mont, Timeline};
 
 type Fr = <Bls12_381 as Curve>::Fr;
 
@@ -32,14 +33,16 @@ fn wires(words: &[u64], first: usize) -> Vec<u32> {
 
 /// As an engine does it.
 fn witness(made: &PartitionAssignment) -> Witness<Bls12_381> {
-    let values = made.inputs.iter().chain(made.aux.iter()).map(|x| Bls12_381::canonical(element(x)));
-    let side = |side: &[[u64; 4]]| HostBuf::from(Zeroizing::new(side.iter().copied().map(Mont).collect::<Vec<_>>()));
-    let inputs = made.inputs.len();
+    let (inputs, aux) = (made.inputs.len(), made.aux.len());
+    let room = |len| HostBuf::<Mont>::zeros(len).unwrap();
+    let values = Elements::copied(&[&made.inputs, &made.aux], room(inputs + aux)).ok().unwrap();
     let in_a = [(0..inputs as u32).collect(), wires(&made.a_aux, inputs)].concat();
     let in_b = [wires(&made.b_inputs, 0), wires(&made.b_aux, inputs)].concat();
+    let [in_a, in_b] = [in_a, in_b].map(|wires| Wires::new(wires).unwrap());
+    // Rows that do not hold are for the proof to find.
+    let side = |side: &[[u64; 4]]| Elements::copied(&[side], room(side.len())).ok().unwrap();
     let evaluations = Evaluations::new(side(&made.a), side(&made.b), in_a, in_b).unwrap();
-    let values: Vec<Canonical> = values.collect();
-    Witness::new(Zeroizing::new(values)).unwrap().with_evaluations(evaluations)
+    Witness::of_elements(values).unwrap().with_evaluations(evaluations)
 }
 
 fn passes(key: &PartitionKey, made: &PartitionAssignment, lanes: usize) -> bool {
@@ -60,10 +63,11 @@ fn points_that_do_not_fit_come_in_pieces() {
     let key = PartitionKey::with_period(SMALL, LONG, &Silent).unwrap().waiting();
     let view = key.view().unwrap();
     let (mut seen, mut refused) = (BTreeSet::new(), 0);
-    for kib in [40, 60, 80, 90, 100, 120, 140, 160, 200, 240, 10_000] {
-        for layout in [Layout::Split, Layout::Roles] {
+    for kib in [40, 60, 80, 90, 100, 120, 140, 160, 180, 200, 220, 240, 260, 300, 10_000] {
+        // For many proofs, points that come are copied once; for one they come from where they are.
+        for (layout, proofs) in [(Layout::Split, 1000), (Layout::Roles, 1000), (Layout::Split, 1)] {
             let cpu = Cpu::with_memory(2, kib << 10);
-            let loaded = match ProvingKey::load_powers(&cpu, &view, layout, 1000) {
+            let loaded = match ProvingKey::load_powers(&cpu, &view, layout, proofs) {
                 Ok(loaded) => loaded,
                 Err(Error::Backend(tandem_ops::Error::OutOfMemory { wanted, free, .. })) => {
                     assert!(wanted > free && free == kib << 10);
@@ -73,24 +77,61 @@ fn points_that_do_not_fit_come_in_pieces() {
                 Err(other) => panic!("{other}"),
             };
             for plan in loaded.memory() {
-                assert!(plan.pieces.is_none() || plan.fits(), "{plan}");
-                seen.insert(plan.pieces);
+                assert!(plan.fits(), "{plan}");
+                assert!(proofs > 1 || !plan.points_stay || plan.most_pieces() == 1, "{plan}");
+                seen.insert((plan.points_stay, plan.most_pieces() > 1, plan.ahead.is_some()));
             }
             // One proof after the other, of values that differ.
             for seed in [1, 2] {
                 assert!(proves(&cpu, &key, &loaded, &key.assignment(seed).unwrap()), "{kib} KiB, {layout:?}");
             }
+            // What no plan has room for is not uploaded ahead.
+            let made = key.assignment(3).unwrap();
+            let staged = stage(&cpu, &loaded, &witness(&made), &Request::silent());
+            let has_room = loaded.memory().iter().all(|plan| plan.ahead.is_some());
+            match staged {
+                Ok(_) => assert!(has_room),
+                Err(Error::Backend(tandem_ops::Error::OutOfMemory { op: "upload ahead", .. })) => assert!(!has_room),
+                Err(other) => panic!("{other}"),
+            }
         }
     }
-    assert!(
-        refused > 0 && seen.contains(&None) && seen.iter().flatten().any(|&pieces| pieces > 2),
-        "{refused}: {seen:?}"
-    );
+    for way in [(true, false, true), (true, true, true), (false, true, false)] {
+        assert!(refused > 0 && seen.contains(&way), "{refused}: {seen:?}");
+    }
     // Points that may not wait stay, whatever the plan says.
     let key = PartitionKey::with_period(SMALL, LONG, &Silent).unwrap();
     let cpu = Cpu::with_memory(2, 10_000 << 10);
     let loaded = ProvingKey::load_powers(&cpu, &key.view().unwrap(), Layout::Split, 1).unwrap();
-    assert!(loaded.memory().iter().all(|plan| plan.pieces.is_none()));
+    assert!(loaded.memory().iter().all(|plan| plan.points_stay));
+}
+
+/// What a lane's buffers take while the transforms run: a, b and c, and no values of wires any more.
+#[test]
+fn values_of_wires_make_room_for_transforms() {
+    struct Seen(Arc<Cpu>, Mutex<u64>);
+    impl Progress for Seen {
+        fn enqueued(&self, stage: &'static str, lane: Lane) {
+            match stage {
+                "order rows of a" => _ = self.0.take_most_bytes(lane),
+                "(c - d) / 2" => *self.1.lock().unwrap() = self.0.take_most_bytes(lane),
+                _ => {}
+            }
+        }
+    }
+    let many = Partition { aux: 6000, in_a: 6000, in_b: 1000, ..SMALL };
+    let key = PartitionKey::with_period(many, 11 * 19, &Silent).unwrap();
+    let cpu = Arc::new(Cpu::new(1));
+    let loaded = ProvingKey::load_powers(&*cpu, &key.view().unwrap(), Layout::Auto, 1).unwrap();
+    let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+    let seen = Seen(cpu.clone(), Mutex::new(0));
+    let request = Request::new(Timeline::none(), &seen);
+    let witness = witness(&key.assignment(1).unwrap());
+    let made = prove_verified(&*cpu, &loaded, &verifier, &witness, &Blinding::random().unwrap(), &request).unwrap();
+    assert!(made.verdict.is_ok());
+    let most = seen.1.into_inner().unwrap();
+    let row = 512 * 32;
+    assert!(most >= 3 * row && most <= 4 * row, "{most} bytes, of rows of {row}");
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn what_a_witness_brings_is_compared_with_the_key() {
         to
     };
     let with = |rows: usize, in_a: Vec<u32>, in_b: Vec<u32>| {
-        Evaluations::<C>::new(buf(good.a(), rows), buf(good.b(), rows), in_a, in_b)
+        Evaluations::<C>::check(buf(good.a(), rows), buf(good.b(), rows), in_a, in_b)
     };
     let of = |rows, in_a, in_b| told(circuit.witness().with_evaluations(with(rows, in_a, in_b).unwrap()));
     let domain = key.shape.domain;
@@ -315,11 +315,11 @@ fn what_a_witness_brings_is_compared_with_the_key() {
     assert!(of(rows, other, in_b.clone()).contains("public wires"));
 
     // What no key could take.
-    let a_row_more = Evaluations::<C>::new(buf(good.a(), rows), buf(good.b(), rows + 1), vec![], vec![]);
+    let a_row_more = Evaluations::<C>::check(buf(good.a(), rows), buf(good.b(), rows + 1), vec![], vec![]);
     assert!(error_of(a_row_more).contains("expected as many"));
     let mut large = buf(good.a(), rows);
     large[3] = Mont([u64::MAX; 4]);
-    assert!(error_of(Evaluations::<C>::new(large, buf(good.b(), rows), vec![], vec![])).contains("row 3 of a"));
+    assert!(error_of(Evaluations::<C>::check(large, buf(good.b(), rows), vec![], vec![])).contains("row 3 of a"));
     assert!(error_of(with(rows, vec![0, 2, 2], vec![])).contains("number 2 is not above"));
     assert!(error_of(with(rows, vec![], vec![5, 1])).contains("points in B"));
     assert!(error_of(evaluations::<C>(&circuit, &circuit.canonical()[1..])).contains("the circuit has"));

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod finish;
+mod memory;
 mod plan;
 mod rounds;
 #[cfg(test)]
@@ -56,6 +57,11 @@ pub struct MsmDigits {
     offsets: DeviceBuffer<u32>,
     /// What it took to order them. The first sum has it overwritten behind its additions: nobody waits for that there.
     scratch: Mutex<Option<DeviceBuffer<u8>>>,
+}
+
+/// What a sum over so many scalars takes on a GPU beside these and the points, as [`ScalarRecoding::sum_bytes`] has it. No GPU is needed.
+pub fn sum_bytes<C: Curve>(scalars: usize, g2: bool) -> u64 {
+    memory::sum_bytes(scalars, g2, Field::of::<C>())
 }
 
 /// A set of points with its multiples, level after level.
@@ -164,6 +170,10 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
             }
         }
         Ok(plans)
+    }
+
+    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
+        sum_bytes::<C>(scalars, g2)
     }
 
     fn recode(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {

@@ -39,7 +39,7 @@ impl Field {
     }
 
     /// The group of a set's points, and the bytes of one of them.
-    fn group(&self, set: &MsmSet) -> (tuning::GroupId, u64) {
+    pub(super) fn group(&self, set: &MsmSet) -> (tuning::GroupId, u64) {
         (tuning::GroupId { curve: self.curve, g2: set.g2 }, self.point_bytes[usize::from(set.g2)])
     }
 }

@@ -21,9 +21,12 @@ mod vector;
 
 pub use gather::IndexMap;
 pub use msm::{trits, Bases, Plan, SplitScalars};
+pub use simd::wrong_product;
 pub use spmv::Matrix;
 
-use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Timeline, Wire};
+use crate::{
+    memory, threads, Backend, Buffer, DeviceKind, Error, HostBuf, Info, Lane, Pending, Result, Timeline, Wire,
+};
 use held::Held;
 use std::ops::Range;
 use std::sync::Arc;
@@ -168,6 +171,11 @@ impl Backend for Cpu {
         within("write", at, src.len(), dst.data.len())?;
         dst.data[at..at + src.len()].copy_from_slice(src);
         Ok(())
+    }
+
+    /// As pretend GPUs have it.
+    fn host_copy<T: Wire>(&self, len: usize) -> Option<HostBuf<T>> {
+        HostBuf::zeros(len).ok()
     }
 
     fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Buf<T>> {
