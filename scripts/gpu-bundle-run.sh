@@ -226,6 +226,7 @@ vector 8 6 one 1 8
 plonk_rows 8 6 one 1 8
 batch_inverse 8 6 one 1 8
 scan 8 6 one 1 8
+sumcheck 8 6 all 1 8
 gather 8 6 all 1 8'
 
 # listed <program>: its tests, those of time left out.

@@ -1,5 +1,7 @@
 //! Two backends as one.
 
+mod sumcheck;
+
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{

@@ -1,6 +1,8 @@
 //! A backend that is wrong in one way, to show that the suite and [`Dual`](crate::Dual) notice.
 
+mod poseidon;
 mod rows;
+mod sumcheck;
 
 use ark_ec::PrimeGroup;
 use std::ops::Range;
@@ -11,9 +13,9 @@ use tandem_ops::{
     reduce::ReducePlan,
     timeline::Recorder,
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
-    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
-    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey,
-    SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned, VecOps, Wire,
+    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Reduce,
+    ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey, SortOptions, SortWay, SpMv, Span,
+    SpanId, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -126,6 +128,18 @@ faults! {
         DivideSign,
         /// A divisor of X^0 - b is accepted.
         DivideByNothing,
+    }
+    sumcheck {
+        /// The first round's values are wrong, of three tables.
+        SumcheckSums,
+        /// A table of one element has a round.
+        SumcheckShort,
+        /// Binding tables changes a bit of the last row.
+        SumcheckBind,
+        /// Binding rows changes a bit of the last row.
+        SumcheckFold,
+        /// It gives wrong values, of more than four rows.
+        SumcheckFoldValues,
     }
     gather {
         /// `gather` changes a bit of the last element.
@@ -543,33 +557,6 @@ impl<G: Group> Msm<G> for Faulty {
             sum += G::Ark::generator();
         }
         Ok(Pending::ready(sum))
-    }
-}
-
-impl<C: Curve> Poseidon<C> for Faulty {
-    type Hasher = <Cpu as Poseidon<C>>::Hasher;
-
-    fn hasher(&self, params: PoseidonParams) -> Result<Self::Hasher> {
-        Poseidon::<C>::hasher(&self.cpu, params)
-    }
-    fn poseidon(&self, hasher: &Self::Hasher, input: &cpu::Buf<Mont>, out: &mut cpu::Buf<Mont>) -> Result<()> {
-        let done = Poseidon::<C>::poseidon(&self.cpu, hasher, input, out);
-        if self.fault == Fault::PoseidonLength && input.len() < out.len() * hasher.params().arity() {
-            return Ok(());
-        }
-        done.and_then(|()| self.flip(Fault::Poseidon, out))
-    }
-    fn poseidon_columns(
-        &self,
-        hasher: &Self::Hasher,
-        input: Unaligned<'_, Canonical>,
-        out: &mut [Canonical],
-    ) -> Result<()> {
-        Poseidon::<C>::poseidon_columns(&self.cpu, hasher, input, out)?;
-        if let (Fault::PoseidonColumns, 11, Some(last)) = (self.fault, hasher.params().arity(), out.last_mut()) {
-            last.0[0] ^= 1;
-        }
-        Ok(())
     }
 }
 

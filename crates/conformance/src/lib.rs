@@ -26,6 +26,7 @@ mod scan;
 mod sort;
 mod spmv;
 mod stepped;
+mod sumcheck;
 mod vector;
 
 pub use dual::{Dual, Pair};
@@ -208,6 +209,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, plonk_rows, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, batch_inverse, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, scan, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, sumcheck, Bn254, Bls12_381, Goldilocks);
             $crate::suite!(@part $name, $kind, $backend, gather);
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
-    cpu::Cpu, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Lane, Mont, Ntt, NttOp,
-    NttSpread, Order, PlonkRows, Poseidon, ProofBackend, Reduce, Scan, Sort,
+    cpu::Cpu, sumcheck, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Goldilocks,
+    Goldilocks2, Lane, Mont, Ntt, NttOp, NttSpread, Order, PlonkRows, Poseidon, ProofBackend, Reduce, Scan, Sort,
+    Sumcheck,
 };
 
 /// All primitives that the suite has parts for.
 trait Everything: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts {}
 impl<B: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
 
-trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> {}
-impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254>> Plonk for B {}
+trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + Sumcheck<Bn254> {}
+impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + Sumcheck<Bn254>> Plonk for B {}
 
 trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
 impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
@@ -53,6 +54,7 @@ parts!(
     plonk_rows Bn254,
     batch_inverse Bn254,
     scan Bn254,
+    sumcheck Bn254,
     gather,
     ntt Bn254,
     ntt_products Bn254,
@@ -102,6 +104,48 @@ fn shares_are_the_whole() {
     }
     for wrong in ["", "1", "8/8", "-1/8", "0/0", "0/8/1", "a/b"] {
         assert_eq!(Share::parse(wrong), None, "{wrong}");
+    }
+}
+
+/// What a round or a table of a sumcheck has wrong shows in the end: no such proof leaves the prover.
+#[test]
+fn a_sumcheck_checks_itself() {
+    let values: Vec<Mont> = (1..65).map(|i| Mont([i, i * i, 7, 0])).collect();
+    let proved = |fault| {
+        let backend = Faulty::new(1, fault);
+        let table = backend.upload(Lane(0), &values).unwrap();
+        let mut round = 0;
+        let challenge = |_: &[Mont]| {
+            round += 1;
+            Mont([round, 3, 5, 0])
+        };
+        sumcheck::prove::<Bn254, _>(&backend, &[&[&table; 3]], 0, challenge)
+    };
+    assert!(proved(Fault::None).is_ok());
+    let faults = Fault::ALL.iter().filter(|(fault, part)| *part == "sumcheck" && *fault != Fault::SumcheckShort);
+    for &(fault, _) in faults {
+        let error = proved(fault).unwrap_err();
+        assert!(matches!(error, Error::Device { op: "sumcheck", .. }), "{fault:?}: {error}");
+    }
+}
+
+/// A number and its sum with the modulus are the same in arithmetic. Of two such proofs of one statement one is refused.
+#[test]
+fn a_number_of_a_sumcheck_has_one_form() {
+    const P: u64 = 0xffff_ffff_0000_0001;
+    let cpu = Cpu::new(1);
+    let table = cpu.upload(Lane(0), &[Goldilocks(1); 4]).unwrap();
+    let challenge = |_: &[Goldilocks2]| Goldilocks2([5, 9]);
+    let (right, _) = sumcheck::prove::<Goldilocks, _>(&cpu, &[&[&table]], 0, challenge).unwrap();
+    assert_eq!(right.sum, Goldilocks2([4, 0]));
+    assert!(sumcheck::verify::<Goldilocks>(&right, 2, challenge).is_ok());
+    let mut other = [(); 3].map(|()| right.clone());
+    other[0].sum.0[0] += P;
+    other[1].rounds[1][0].0[1] += P;
+    other[2].values[0].0[0] += P;
+    for (i, other) in other.iter().enumerate() {
+        let error = sumcheck::verify::<Goldilocks>(other, 2, challenge).unwrap_err();
+        assert!(error.to_string().contains("below the modulus"), "{i}: {error}");
     }
 }
 

@@ -28,6 +28,7 @@ pub mod scan;
 pub mod sort;
 pub mod spmv;
 pub mod stored;
+pub mod sumcheck;
 pub mod threads;
 pub mod timeline;
 pub mod vector;
@@ -51,9 +52,10 @@ pub use scan::Scan;
 pub use sort::{Sort, SortKey, SortOptions, SortWay};
 pub use spmv::{SpMv, SparseRows};
 pub use stored::{Later, Loaded, Outside, Stored};
+pub use sumcheck::{Sumcheck, SumcheckField, SumcheckProof};
 pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
-pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
+pub use wire::{BabyBear, Canonical, Goldilocks, Goldilocks2, Mont, Mont2, Point, Unaligned, Wire};
 
 /// Everything that proofs over `C` ask of a backend, of all proof systems.
 pub trait ProofBackend<C: Curve>:

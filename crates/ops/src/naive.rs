@@ -77,6 +77,29 @@ pub fn divide<F: Field>(c: &[F], m: usize, b: F) -> Vec<F> {
     (0..c.len()).map(|i| value(&c[i..].iter().copied().step_by(m).collect::<Vec<_>>(), b)).collect()
 }
 
+/// The value at `point`, one coordinate for each bit of an index, the highest first, of the polynomial of degree 1 in each variable that takes
+/// these values on {0, 1}^k.
+pub fn multilinear<F: Field>(table: &[F], point: &[F]) -> F {
+    let factor = |i: usize, (v, &x): (usize, &F)| if i >> (point.len() - 1 - v) & 1 == 1 { x } else { F::ONE - x };
+    let term = |(i, &value): (usize, &F)| value * point.iter().enumerate().map(|of| factor(i, of)).product::<F>();
+    table.iter().enumerate().map(term).sum()
+}
+
+/// The values on {0, 1}, .. of the polynomial of these values whose first variables are bound to `bound`.
+pub fn multilinear_bound<F: Field>(table: &[F], bound: &[F]) -> Vec<F> {
+    let free = table.len().ilog2() as usize - bound.len();
+    let bits = |i: usize| (0..free).rev().map(move |b| F::from((i >> b & 1) as u64));
+    (0..1 << free).map(|i| multilinear(table, &bound.iter().copied().chain(bits(i)).collect::<Vec<_>>())).collect()
+}
+
+/// The value at `t` of a sumcheck's round over these tables once the first variables are bound to `bound`: that of the next variable is t,
+/// those behind it take all values.
+pub fn sumcheck_value<F: Field>(tables: &[Vec<F>], bound: &[F], t: F) -> F {
+    let bound = [bound, &[t]].concat();
+    let tables: Vec<Vec<F>> = tables.iter().map(|table| multilinear_bound(table, &bound)).collect();
+    (0..tables[0].len()).map(|i| tables.iter().map(|table| table[i]).product::<F>()).sum()
+}
+
 /// k * P by doubling and adding.
 pub fn multiple<G: Group>(point: &G::Point, k: Canonical) -> G::Ark {
     let point = G::to_ark(point);

@@ -33,6 +33,12 @@ pub struct Mont2(pub [u64; 4]);
 #[repr(transparent)]
 pub struct Goldilocks(pub u64);
 
+/// An element c0 + c1 X of the extension of [`Goldilocks`] by a root of X^2 = 7, which plonky2 and plonky3 have as well: c0, then c1, each
+/// below p.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Goldilocks2(pub [u64; 2]);
+
 /// An element of the field of p = 15 * 2^27 + 1 elements in Montgomery form: value * 2^32 modulo p, below p.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
 #[repr(transparent)]
@@ -54,7 +60,7 @@ macro_rules! opaque_debug {
         }
     )*};
 }
-opaque_debug!(Mont, Canonical, Mont2, Goldilocks, BabyBear);
+opaque_debug!(Mont, Canonical, Mont2, Goldilocks, Goldilocks2, BabyBear);
 
 impl<const LIMBS: usize> std::fmt::Debug for Point<LIMBS> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -16,6 +16,7 @@ mod scan;
 mod simd;
 mod sort;
 mod spmv;
+mod sumcheck;
 mod timeline;
 mod vector;
 

@@ -1,0 +1,47 @@
+//! Rounds of a sumcheck on two backends.
+
+use super::{Dual, Pair};
+use tandem_ops::sumcheck::RoundValues;
+use tandem_ops::{Pending, Result, Sumcheck, SumcheckField};
+
+impl<F: SumcheckField, L: Sumcheck<F>, R: Sumcheck<F>> Sumcheck<F> for Dual<L, R> {
+    fn sumcheck_sums(&self, tables: &[&Self::Buf<F::Element>]) -> Result<Pending<RoundValues<F>>> {
+        let (left, right): (Vec<_>, Vec<_>) = tables.iter().map(|table| (&table.0, &table.1)).unzip();
+        let left = self.left.sumcheck_sums(&left).and_then(Pending::wait);
+        let right = self.right.sumcheck_sums(&right).and_then(Pending::wait);
+        self.same_result("sumcheck_sums", left, right).map(Pending::ready)
+    }
+
+    fn sumcheck_bind(
+        &self,
+        tables: &[&Self::Buf<F::Element>],
+        r: F::Challenge,
+    ) -> Result<(Self::Buf<F::Challenge>, Pending<RoundValues<F>>)> {
+        const OP: &str = "sumcheck_bind";
+        let (left, right): (Vec<_>, Vec<_>) = tables.iter().map(|table| (&table.0, &table.1)).unzip();
+        let (left, right) = (self.left.sumcheck_bind(&left, r), self.right.sumcheck_bind(&right, r));
+        let Pair((left, left_values), (right, right_values)) = self.both(OP, left, right)?;
+        let values = self.same_result(OP, left_values.wait(), right_values.wait())?;
+        Ok((self.made(OP, Ok(left), Ok(right))?, Pending::ready(values)))
+    }
+
+    fn sumcheck_fold(
+        &self,
+        rows: &mut Self::Buf<F::Challenge>,
+        tables: usize,
+        count: usize,
+        r: F::Challenge,
+    ) -> Result<Pending<RoundValues<F>>> {
+        const OP: &str = "sumcheck_fold";
+        let left = Sumcheck::<F>::sumcheck_fold(&self.left, &mut rows.0, tables, count, r).and_then(Pending::wait);
+        let right = Sumcheck::<F>::sumcheck_fold(&self.right, &mut rows.1, tables, count, r).and_then(Pending::wait);
+        let values = self.same_result(OP, left, right)?;
+        // The second half of the rows is undefined.
+        let live = 0..count / 2 * tables;
+        let (left, right) = (&rows.0, &rows.1);
+        let left = self.left.copy(left, live.clone(), tandem_ops::Buffer::lane(left));
+        let right = self.right.copy(right, live, tandem_ops::Buffer::lane(right));
+        self.made(OP, left, right)?;
+        Ok(Pending::ready(values))
+    }
+}
