@@ -1,6 +1,6 @@
 #pragma once
 // Kernels and launchers of sumcheck.cuh.
-#include "reduce/reduce.cuh"
+#include "../reduce/reduce.cuh"
 #include "sumcheck.cuh"
 
 namespace tandem {
