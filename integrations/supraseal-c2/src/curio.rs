@@ -1,8 +1,7 @@
 //! What Curio's fork of the crate adds: proofs in two steps, and memory that a GPU copies from.
 
-use crate::assignment::words;
 use crate::cuda::Error;
-use crate::{hand_over, prove, shared, told, Proof, SRS};
+use crate::{hand_over, of_equal_circuits, prove, told, Proof, SRS};
 use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -30,47 +29,25 @@ pub fn alloc_gpu_mutex() -> *mut c_void {
 /// None is asked for.
 pub unsafe fn free_gpu_mutex(_: *mut c_void) {}
 
-/// Proves circuits of the same sizes and densities, and keeps the proofs for [`finish_groth16_proof`]. All that was given may be freed when it
-/// returns.
-///
-/// # Panics
-/// Where it fails, with the reason; there is then no handle to release.
-#[allow(clippy::too_many_arguments)]
-pub fn start_groth16_proof<S, D>(
-    ntt_a_scalars: &[*const S],
-    ntt_b_scalars: &[*const S],
-    ntt_c_scalars: &[*const S],
-    ntt_scalars_actual_size: usize,
-    input_assignments: &[*const S],
-    aux_assignments: &[*const S],
-    input_assignments_size: usize,
-    aux_assignments_size: usize,
-    a_aux_density_bv: &[D],
-    b_g1_input_density_bv: &[D],
-    b_g1_aux_density_bv: &[D],
-    a_aux_total_density: usize,
-    b_g1_input_total_density: usize,
-    b_g1_aux_total_density: usize,
-    num_circuits: usize,
-    r_s: &[S],
-    s_s: &[S],
-    srs: &SRS,
-    _gpu_mtx: *mut c_void,
-    _gpu_index: i32,
-) -> *mut c_void {
-    let provers = shared(
-        [ntt_a_scalars, ntt_b_scalars, ntt_c_scalars],
-        ntt_scalars_actual_size,
-        (input_assignments, input_assignments_size),
-        (aux_assignments, aux_assignments_size),
-        [
-            (words(a_aux_density_bv), a_aux_total_density),
-            (words(b_g1_input_density_bv), b_g1_input_total_density),
-            (words(b_g1_aux_density_bv), b_g1_aux_total_density),
-        ],
-        num_circuits,
-    );
-    let proofs = told(provers.and_then(|provers| prove(&provers, r_s, s_s, srs)));
+of_equal_circuits! {
+    /// Proves circuits of the same sizes and densities, and keeps the proofs for [`finish_groth16_proof`]. All that was given may be freed when
+    /// it returns.
+    ///
+    /// # Panics
+    /// Where it fails, with the reason; there is then no handle to release.
+    fn start_groth16_proof<S, D>(
+        r_s: &[S],
+        s_s: &[S],
+        srs: &SRS,
+        _gpu_mtx: *mut c_void,
+        _gpu_index: i32,
+    ) -> *mut c_void {
+        |provers| keep(told(provers.and_then(|provers| prove(&provers, r_s, s_s, srs))))
+    }
+}
+
+/// A handle of these proofs.
+fn keep(proofs: Vec<Proof>) -> *mut c_void {
     let handle = NEXT.fetch_add(1, Ordering::Relaxed);
     pending().get_or_insert_default().insert(handle, proofs);
     std::ptr::without_provenance_mut(handle)

@@ -13,6 +13,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod assignment;
+mod c;
 pub mod cuda;
 #[cfg(feature = "curio")]
 mod curio;
@@ -26,7 +27,7 @@ pub use curio::{
 };
 pub use srs::SRS;
 
-use assignment::{words, Shared};
+use assignment::Shared;
 use cuda::Error;
 
 /// Bytes of a proof: A in G1, B in G2, C in G1, affine.
@@ -117,16 +118,15 @@ fn told<T>(done: Result<T, Error>) -> T {
     }
 }
 
-/// The function that bellperson 0.26 and Curio's cuzk call: all circuits have the same sizes and densities. The two differ in the arguments
-/// behind the others.
-macro_rules! generate_groth16_proof {
-    ($(#[$meta:meta])* $($more:ident: $type:ty),*) => {
+/// A function with the arguments of bellperson 0.26 and of Curio's cuzk: all circuits have the same sizes and densities. Such functions differ in
+/// their names, in the arguments behind these, and in what they make of the circuits.
+macro_rules! of_equal_circuits {
+    ($(#[$meta:meta])* fn $name:ident<$($generic:ident),*>($($more:ident: $type:ty),* $(,)?) $(-> $returns:ty)? {
+        |$provers:ident| $body:expr
+    }) => {
         $(#[$meta])*
-        ///
-        /// # Panics
-        /// Where it fails, with the reason.
         #[allow(clippy::too_many_arguments)]
-        pub fn generate_groth16_proof<S, D, PR>(
+        pub fn $name<$($generic),*>(
             ntt_a_scalars: &[*const S],
             ntt_b_scalars: &[*const S],
             ntt_c_scalars: &[*const S],
@@ -142,39 +142,55 @@ macro_rules! generate_groth16_proof {
             b_g1_input_total_density: usize,
             b_g1_aux_total_density: usize,
             num_circuits: usize,
-            r_s: &[S],
-            s_s: &[S],
-            proofs: &mut [PR],
-            srs: &SRS,
             $($more: $type,)*
-        ) {
-            let provers = shared(
+        ) $(-> $returns)? {
+            let $provers = $crate::shared(
                 [ntt_a_scalars, ntt_b_scalars, ntt_c_scalars],
                 ntt_scalars_actual_size,
                 (input_assignments, input_assignments_size),
                 (aux_assignments, aux_assignments_size),
                 [
-                    (words(a_aux_density_bv), a_aux_total_density),
-                    (words(b_g1_input_density_bv), b_g1_input_total_density),
-                    (words(b_g1_aux_density_bv), b_g1_aux_total_density),
+                    ($crate::assignment::words(a_aux_density_bv), a_aux_total_density),
+                    ($crate::assignment::words(b_g1_input_density_bv), b_g1_input_total_density),
+                    ($crate::assignment::words(b_g1_aux_density_bv), b_g1_aux_total_density),
                 ],
                 num_circuits,
             );
-            told(provers.and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)));
+            $body
         }
     };
 }
+#[cfg(feature = "curio")]
+pub(crate) use of_equal_circuits;
 
 #[cfg(not(feature = "curio"))]
-generate_groth16_proof! {
+of_equal_circuits! {
     /// The form that bellperson 0.26 calls: all circuits have the same sizes and densities.
+    ///
+    /// # Panics
+    /// Where it fails, with the reason.
+    fn generate_groth16_proof<S, D, PR>(r_s: &[S], s_s: &[S], proofs: &mut [PR], srs: &SRS) {
+        |provers| told(provers.and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)))
+    }
 }
 
 #[cfg(feature = "curio")]
-generate_groth16_proof! {
+of_equal_circuits! {
     /// The form that Curio's cuzk calls. The prover takes turns by itself, so that `gpu_mtx` is not used; `gpu_index` is a wish that the
     /// choice of `TANDEM_DEVICE` outweighs.
-    _gpu_mtx: *mut std::ffi::c_void, _gpu_index: i32
+    ///
+    /// # Panics
+    /// Where it fails, with the reason.
+    fn generate_groth16_proof<S, D, PR>(
+        r_s: &[S],
+        s_s: &[S],
+        proofs: &mut [PR],
+        srs: &SRS,
+        _gpu_mtx: *mut std::ffi::c_void,
+        _gpu_index: i32,
+    ) {
+        |provers| told(provers.and_then(|provers| try_generate_groth16_proofs(&provers, r_s, s_s, proofs, srs)))
+    }
 }
 
 /// The circuits of a call that gives sizes and densities once.

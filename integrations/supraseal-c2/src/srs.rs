@@ -8,7 +8,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::UNIX_EPOCH;
-use tandem_engine::{Assignment, DeviceChoice, Engine, Key, KeyCheck, KeyStore, Silent, StagedWitness};
+use tandem_engine::{size, Assignment, DeviceChoice, Engine, Key, KeyCheck, KeyStore, Schedule, Silent, StagedWitness};
 use tandem_formats::ParamsFile;
 
 /// Where keys are loaded, opened when it is first asked for. A device that cannot be opened is tried again the next time.
@@ -17,12 +17,20 @@ static STORE: Mutex<Option<Arc<KeyStore>>> = Mutex::new(None);
 /// Bytes of keys that stay loaded, in MiB.
 const BUDGET: &str = "TANDEM_KEY_MEMORY";
 
+/// Bytes that are taken of each GPU, at most.
+const GPU_MEMORY: &str = "TANDEM_GPU_MEMORY";
+
 fn store() -> Result<Arc<KeyStore>, Error> {
     let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = &*store {
         return Ok(store.clone());
     }
-    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    Ok(store.insert(Arc::new(open(|name| std::env::var(name).ok())?)).clone())
+}
+
+/// What the variables of the environment ask for.
+fn open(variable: impl Fn(&str) -> Option<String>) -> Result<KeyStore, Error> {
+    let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
     let device = variable("TANDEM_DEVICE").map_or(Ok(DeviceChoice::Auto), |text| DeviceChoice::from_str(&text))?;
     let budget = match variable(BUDGET) {
         None => u64::MAX,
@@ -31,14 +39,17 @@ fn store() -> Result<Arc<KeyStore>, Error> {
             _ => return Err(Error::input(format!("{BUDGET}: '{text}'; expected a number of MiB"))),
         },
     };
-    Ok(store.insert(Arc::new(KeyStore::new(Engine::open(&device)?, budget))).clone())
+    let wrong = |text: &str, problem| Error::input(format!("{GPU_MEMORY}: '{text}': {problem}"));
+    let bytes = |text: String| size::gpu_memory(&text).map_err(|problem| wrong(&text, problem));
+    let gpu_memory = variable(GPU_MEMORY).map(bytes).transpose()?;
+    Ok(KeyStore::new(Engine::open_within(&device, Schedule::default(), gpu_memory)?, budget))
 }
 
 /// A `.params` file. Clones are the same parameters.
 #[derive(Clone, Default)]
-pub struct SRS(Option<Arc<Loaded>>);
+pub struct SRS(pub(crate) Option<Arc<Loaded>>);
 
-enum Loaded {
+pub(crate) enum Loaded {
     /// In the store, by name. It is loaded again where it was evicted.
     Named { store: Arc<KeyStore>, name: String },
     /// This handle's own.
@@ -112,8 +123,14 @@ fn prove_all(engine: &Engine, key: &Key, assignments: &[Assignment<'_>]) -> Resu
         };
         let started = Builder::new().name("prepare circuits".into()).spawn_scoped(scope, prepare_all);
         started.map_err(|e| Error::input(format!("cannot start a thread: {e}")))?;
-        let one = |(i, ready): (usize, Result<_, _>)| {
-            ready.and_then(|ready| prove(engine, key, ready)).map_err(|e: Error| e.of_circuit(i, assignments.len()))
+        let one = |(i, ready): (usize, Result<StagedWitness, Error>)| {
+            let told = |e: Error| e.of_circuit(i, assignments.len());
+            let ready = ready.map_err(told)?;
+            let values = ready.witness().clone();
+            let proof = prove(engine, key, ready).map_err(told)?;
+            // The last to hold the values overwrites them, which takes as long as to copy them. The next proof need not wait for it.
+            _ = Builder::new().name("wipe values".into()).spawn_scoped(scope, move || drop(values));
+            Ok(proof)
         };
         receiver.into_iter().enumerate().map(one).collect()
     })
@@ -137,4 +154,40 @@ fn prove(engine: &Engine, key: &Key, ready: StagedWitness) -> Result<Proof, Erro
     let has = proved.proof.as_bytes().len();
     let expected = || Error::input(format!("a proof of {has} bytes; expected {PROOF}"));
     proved.proof.as_bytes().try_into().map_err(|_| expected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_groth16::partition::Partition;
+
+    const SIZES: Partition =
+        Partition { log_domain: 12, rows: 4000, inputs: 3, aux: 3900, in_a: 3900, in_b: 900, ones: 0.4, dense: 0.1 };
+
+    #[test]
+    fn variables_choose_the_device_and_its_memory() {
+        let of = |memory: &'static str| {
+            open(move |name| match name {
+                "TANDEM_DEVICE" => Some("sim:2".into()),
+                GPU_MEMORY => Some(memory.into()),
+                _ => None,
+            })
+        };
+        let made = tandem_engine::SyntheticPartition::make(SIZES, true, &Silent).unwrap();
+        for (memory, expected) in [("2MiB", Some("2 MiB at most")), ("", None)] {
+            let store = of(memory).unwrap();
+            let key = store.engine().load_partition(&made, &Silent).unwrap();
+            let plan = key.plan().unwrap();
+            match expected {
+                Some(expected) => assert!(plan.contains(expected), "{plan}"),
+                None => assert!(!plan.contains(" 2 MiB at most"), "{plan}"),
+            }
+        }
+        for wrong in ["0", "2Tib", "100K", "much"] {
+            let error = of(wrong).map(|_| ()).unwrap_err().to_string();
+            assert!(error.starts_with("TANDEM_GPU_MEMORY: ") && error.contains(wrong), "{error}");
+        }
+        let no_device = open(|name| (name == "TANDEM_DEVICE").then(|| "gpu".into())).map(|_| ()).unwrap_err();
+        assert!(no_device.to_string().contains("'gpu'"));
+    }
 }

@@ -394,3 +394,70 @@ mod curio {
         assert!(told.downcast::<String>().unwrap().contains("constraint 0 does not hold"));
     }
 }
+
+/// The symbols of the native code, by their names.
+mod from_c {
+    use super::*;
+    use std::ffi::{c_char, c_int, c_void, CString};
+    use std::process::Command;
+
+    extern "C" {
+        fn create_SRS();
+        fn clone_SRS();
+        fn evict_SRS();
+        fn drop_SRS();
+        fn generate_groth16_proofs_c();
+        fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
+        fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+
+    type Calls = unsafe extern "C" fn(
+        *const [unsafe extern "C" fn(); 5],
+        *const c_char,
+        *const Assignment<Scalar>,
+        usize,
+        *const Scalar,
+        *const Scalar,
+        *mut Room,
+        *mut Room,
+    ) -> c_int;
+
+    /// A C function in a library that is made of `tests/c/calls.c`.
+    fn calls(folder: &std::path::Path) -> Calls {
+        let (source, library) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/calls.c"), folder.join("calls.so"));
+        let mut made = Command::new("cc");
+        made.args(["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library).arg(source);
+        let made = made.status().unwrap();
+        assert!(made.success());
+        let path = CString::new(library.to_str().unwrap()).unwrap();
+        const NOW: c_int = 2;
+        // SAFETY: both are texts that end in 0; the function has this type in its source.
+        unsafe {
+            let library = dlopen(path.as_ptr(), NOW);
+            assert!(!library.is_null());
+            let found = dlsym(library, c"calls".as_ptr());
+            assert!(!found.is_null());
+            std::mem::transmute::<*mut c_void, Calls>(found)
+        }
+    }
+
+    #[test]
+    fn a_c_program_proves() {
+        let made = Made::new();
+        let owned: Vec<Owned> = (0..3).map(Owned::new).collect();
+        let views: Vec<_> = owned.iter().map(Owned::view).collect();
+        let (r, s) = (scalars(3), scalars(3));
+        let [mut proofs, mut again] = [[[1u64; 48]; 3], [[2u64; 48]; 3]];
+        let symbols = [create_SRS, clone_SRS, evict_SRS, drop_SRS, generate_groth16_proofs_c];
+        let path = CString::new(made.path().to_str().unwrap()).unwrap();
+        let calls = calls(made.folder.path());
+        // SAFETY: what is asked for: three of each, which stay during the call.
+        let step = unsafe {
+            let (r, s) = (r.as_ptr(), s.as_ptr());
+            calls(&symbols, path.as_ptr(), views.as_ptr(), 3, r, s, proofs.as_mut_ptr(), again.as_mut_ptr())
+        };
+        assert_eq!(step, 0);
+        assert_eq!(proofs, again);
+        proofs.iter().zip(&owned).for_each(|(proof, owned)| made.check(proof, owned));
+    }
+}

@@ -10,7 +10,7 @@ const SCALAR: u64 = 32;
 const NUMBER: u64 = 4;
 /// Pieces that a sum is cut into, at most, where each proof brings its points. Each piece has buckets of its own to add up.
 pub const MOST_PIECES: usize = 64;
-/// The same where the points stay, or where room for the next proof's values is made by cutting.
+/// Pieces of a sum, at most, where points stay, or where room for the next proof's values is made by cutting.
 const MOST_BY_CHOICE: usize = 16;
 /// Pieces in memory at a time: one that is summed, and one on its way.
 const AT_ONCE: u64 = 2;
