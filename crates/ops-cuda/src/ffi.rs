@@ -666,6 +666,37 @@ pub struct tandem_sort_cuts_args {
     pub descending: u32,
 }
 
+/// Most tables of a product.
+pub const TANDEM_SUMCHECK_TABLES: i32 = 4;
+
+/// Places for a round's values, at 0 to TANDEM_SUMCHECK_TABLES.
+pub const TANDEM_SUMCHECK_VALUES: i32 = 5;
+
+/// All values of the first round, of tables of n elements, at least 2.
+pub const TANDEM_SUMCHECK_SUMS: i32 = 0;
+
+/// `rows` become the n / 2 rows of tables of n elements, at least 4, whose first variable is bound to r.
+pub const TANDEM_SUMCHECK_BIND: i32 = 1;
+
+/// The first n rows, at least 4, become n / 2 that are bound to r, in place.
+pub const TANDEM_SUMCHECK_FOLD: i32 = 2;
+
+/// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
+/// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
+/// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
+/// as are those behind the number of tables.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_sumcheck_args {
+    pub table: [*const u64; 4],
+    pub rows: *mut u64,
+    pub values: *mut u64,
+    pub r: [u64; 4],
+    pub n: u64,
+    pub tables: u32,
+    pub op: u32,
+}
+
 tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
@@ -890,6 +921,27 @@ tandem_cuda::native! {
     pub fn tandem_sort_u64_pairs(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
     pub fn tandem_sort_merge(args: *const tandem_sort_merge_args, stream: tandem_stream) -> i32;
     pub fn tandem_sort_cuts(args: *const tandem_sort_cuts_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sumcheck_bn254_scratch(args: *const tandem_sumcheck_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sumcheck_bn254(
+        args: *const tandem_sumcheck_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_sumcheck_bls12_381_scratch(args: *const tandem_sumcheck_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sumcheck_bls12_381(
+        args: *const tandem_sumcheck_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_sumcheck_goldilocks_scratch(args: *const tandem_sumcheck_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sumcheck_goldilocks(
+        args: *const tandem_sumcheck_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
 }
 
 const _: () = {
@@ -1288,4 +1340,15 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_sort_cuts_args, runs) == 208);
     assert!(core::mem::offset_of!(tandem_sort_cuts_args, key_bytes) == 212);
     assert!(core::mem::offset_of!(tandem_sort_cuts_args, descending) == 216);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_sumcheck_args>() == 96);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, table) == 0);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, rows) == 32);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, values) == 40);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 48);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 80);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 88);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 92);
 };

@@ -18,6 +18,7 @@ mod scan;
 mod sort;
 mod spans;
 mod spmv;
+mod sumcheck;
 mod tuning;
 mod vector;
 

@@ -37,7 +37,12 @@ const UNITS: [Unit; 4] = [
     Unit { krate: CUDA.krate, header: CUDA.header, parts: &[], imports: &[] },
     Unit { krate: FABRIC.krate, header: FABRIC.header, parts: &[], imports: &[CUDA] },
     Unit { krate: "crates/fabric-examples", header: "tandem_fabric_examples.h", parts: &[], imports: &[CUDA, FABRIC] },
-    Unit { krate: "crates/ops-cuda", header: "tandem_ops.h", parts: &["tandem_ops_sort.h"], imports: &[CUDA] },
+    Unit {
+        krate: "crates/ops-cuda",
+        header: "tandem_ops.h",
+        parts: &["tandem_ops_sort.h", "tandem_ops_sumcheck.h"],
+        imports: &[CUDA],
+    },
 ];
 
 /// Makes the files, or says which are not what they should be.

@@ -15,6 +15,7 @@
 
 #include "tandem_cuda.h"
 #include "tandem_ops_sort.h"
+#include "tandem_ops_sumcheck.h"
 
 #ifdef __cplusplus
 extern "C" {

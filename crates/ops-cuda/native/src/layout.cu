@@ -326,3 +326,12 @@ static_assert(offsetof(tandem_sort_cuts_args, cuts) == 200, "tandem_sort_cuts_ar
 static_assert(offsetof(tandem_sort_cuts_args, runs) == 208, "tandem_sort_cuts_args.runs");
 static_assert(offsetof(tandem_sort_cuts_args, key_bytes) == 212, "tandem_sort_cuts_args.key_bytes");
 static_assert(offsetof(tandem_sort_cuts_args, descending) == 216, "tandem_sort_cuts_args.descending");
+
+static_assert(sizeof(tandem_sumcheck_args) == 96, "size of tandem_sumcheck_args");
+static_assert(offsetof(tandem_sumcheck_args, table) == 0, "tandem_sumcheck_args.table");
+static_assert(offsetof(tandem_sumcheck_args, rows) == 32, "tandem_sumcheck_args.rows");
+static_assert(offsetof(tandem_sumcheck_args, values) == 40, "tandem_sumcheck_args.values");
+static_assert(offsetof(tandem_sumcheck_args, r) == 48, "tandem_sumcheck_args.r");
+static_assert(offsetof(tandem_sumcheck_args, n) == 80, "tandem_sumcheck_args.n");
+static_assert(offsetof(tandem_sumcheck_args, tables) == 88, "tandem_sumcheck_args.tables");
+static_assert(offsetof(tandem_sumcheck_args, op) == 92, "tandem_sumcheck_args.op");

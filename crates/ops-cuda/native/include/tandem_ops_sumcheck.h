@@ -1,0 +1,50 @@
+/// The rounds of a sumcheck over a product of multilinear tables. A part of tandem_ops.h, which says what holds for all launchers.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tandem_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Most tables of a product.
+#define TANDEM_SUMCHECK_TABLES 4
+/// Places for a round's values, at 0 to TANDEM_SUMCHECK_TABLES.
+#define TANDEM_SUMCHECK_VALUES 5
+
+/// All values of the first round, of tables of n elements, at least 2.
+#define TANDEM_SUMCHECK_SUMS 0
+/// `rows` become the n / 2 rows of tables of n elements, at least 4, whose first variable is bound to r.
+#define TANDEM_SUMCHECK_BIND 1
+/// The first n rows, at least 4, become n / 2 that are bound to r, in place.
+#define TANDEM_SUMCHECK_FOLD 2
+
+/// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
+/// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
+/// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
+/// as are those behind the number of tables.
+typedef struct tandem_sumcheck_args {
+    const uint64_t* table[4];
+    uint64_t* rows;
+    uint64_t* values;
+    uint64_t r[4];
+    uint64_t n;
+    uint32_t tables;
+    uint32_t op;
+} tandem_sumcheck_args;
+
+// A function for each field: bn254, bls12_381 and goldilocks.
+#define TANDEM_SUMCHECK_FUNCTIONS(name)                                      \
+    int32_t name##_scratch(const tandem_sumcheck_args* args, size_t* bytes); \
+    int32_t name(const tandem_sumcheck_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream)
+
+TANDEM_SUMCHECK_FUNCTIONS(tandem_sumcheck_bn254);
+TANDEM_SUMCHECK_FUNCTIONS(tandem_sumcheck_bls12_381);
+TANDEM_SUMCHECK_FUNCTIONS(tandem_sumcheck_goldilocks);
+
+#ifdef __cplusplus
+}
+#endif

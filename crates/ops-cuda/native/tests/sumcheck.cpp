@@ -1,0 +1,106 @@
+// Runs what the threads of a sumcheck's kernels do, one thread after the other, on the fields' host path, against values that
+// tests/host_sumcheck.rs makes by the definitions.
+//
+// usage: sumcheck FILE. The file is a sequence of cases: field (0 BN254, 1 BLS12-381, 2 Goldilocks), operation, tables, n, as uint64_t; then
+// the challenge, the tables one by one or the rows, the rows that they become but for TANDEM_SUMCHECK_SUMS, and TANDEM_SUMCHECK_VALUES values.
+// Prints how many cases there were; exits with 1 on the first mismatch, 2 if the file ends early or has what is not known.
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "sumcheck/sumcheck.cuh"
+
+using namespace tandem;
+using namespace tandem::sumcheck;
+
+static FILE* input;
+
+struct Head {
+    uint64_t field, operation, tables, n;
+};
+
+template <class T> static std::vector<T> read(uint64_t count) {
+    std::vector<T> to(count);
+    if (count > 0 && fread(to.data(), count * sizeof(T), 1, input) != 1) {
+        fprintf(stderr, "the file ends early\n");
+        exit(2);
+    }
+    return to;
+}
+
+template <class T> static bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+template <class S, class V> static bool has_values(const V& sums) {
+    using Ext = typename S::Ext;
+    std::vector<Ext> values;
+    for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values.push_back(value<S>(sums, t));
+    return same(values, read<Ext>(TANDEM_SUMCHECK_VALUES));
+}
+
+template <class S, int D> static bool right(const Head& head) {
+    using Base = typename S::Base;
+    using Ext = typename S::Ext;
+    const uint64_t threads = pairs(uint32_t(head.operation), head.n);
+    const Ext r = read<Ext>(1)[0];
+    auto sums = Sums<Ext, D, false>::zero();
+    if (head.operation == TANDEM_SUMCHECK_FOLD) {
+        auto rows = read<Ext>(head.n * D);
+        for (uint64_t i = 0; i < threads; i++)
+            bind_rows<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r, i, sums);
+        rows.resize(head.n / 2 * D);
+        const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
+        return has_values<S>(sums) && is_bound;
+    }
+    const auto all = read<Base>(head.n * D);
+    Tables<S, D> tables;
+    for (int j = 0; j < D; j++) tables.table[j] = all.data() + j * head.n;
+    tables.n = head.n;
+    if (head.operation == TANDEM_SUMCHECK_SUMS) {
+        auto first = Sums<Base, D, true>::zero();
+        for (uint64_t i = 0; i < threads; i++) add_pair(tables, i, first);
+        return has_values<S>(first);
+    }
+    std::vector<Ext> rows(head.n / 2 * D);
+    for (uint64_t i = 0; i < threads; i++) bind_rows<S, D>(tables, rows.data(), r, i, sums);
+    const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
+    return has_values<S>(sums) && is_bound;
+}
+
+template <class S> static bool right_of(const Head& head) {
+    switch (head.tables) {
+        case 1: return right<S, 1>(head);
+        case 2: return right<S, 2>(head);
+        case 3: return right<S, 3>(head);
+        case 4: return right<S, 4>(head);
+        default: fprintf(stderr, "no %d tables\n", int(head.tables)), exit(2);
+    }
+}
+
+static bool right_in(const Head& head) {
+    switch (head.field) {
+        case 0: return right_of<Scalars<Bn254Fr>>(head);
+        case 1: return right_of<Scalars<Bls12381Fr>>(head);
+        default: return right_of<GoldilocksTables>(head);
+    }
+}
+
+int main(int argc, char** argv) {
+    input = argc == 2 ? fopen(argv[1], "rb") : nullptr;
+    if (!input) {
+        fprintf(stderr, "usage: sumcheck FILE\n");
+        return 2;
+    }
+    Head head;
+    uint64_t cases = 0;
+    while (fread(&head, sizeof head, 1, input) == 1) {
+        if (!right_in(head)) {
+            fprintf(stderr, "mismatch: field %d, operation %d, %d tables, n %d\n", int(head.field), int(head.operation),
+                    int(head.tables), int(head.n));
+            return 1;
+        }
+        cases++;
+    }
+    printf("%d\n", int(cases));
+}
