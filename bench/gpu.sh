@@ -51,6 +51,11 @@ timeout 60 "$here/tandem" -q --device cuda:0 bench poseidon --arity 11 --log-n 2
     { echo "bench poseidon failed:"; tail -3 "$out/bench-poseidon.txt"; failures=$((failures + 1)); }
 timeout 60 "$here/tandem" -q --device cuda:0 bench vector --log-n 20..22 --runs 10 --json "$rows" >"$out/bench-vector.txt" 2>&1 ||
     { echo "bench vector failed:"; tail -3 "$out/bench-vector.txt"; failures=$((failures + 1)); }
+for field in bn254 bls12-381 goldilocks; do
+    timeout 90 "$here/tandem" -q --device cuda:0 bench sumcheck --field $field --degree 1,2,3,4 --log-n "20..$top" --runs 10 --json "$rows" \
+        >"$out/bench-sumcheck-$field.txt" 2>&1 ||
+        { echo "bench sumcheck $field failed:"; tail -3 "$out/bench-sumcheck-$field.txt"; failures=$((failures + 1)); }
+done
 python3 "$here/compare.py" "$rows" || failures=$((failures + 1))
 echo "$failures failed"
 [ "$failures" -eq 0 ]

@@ -51,11 +51,16 @@ fn additions_of(digits: &Counts) -> f64 {
     digits.iter().zip(WINDOW_BITS).map(with).min().unwrap_or(0) as f64
 }
 
-/// Milliseconds on one GPU for so many products of scalars, and for so many bytes of its memory, which moves 4.8 TB/s: the longer of both.
-pub(crate) fn scalars_ms(products: f64, bytes: f64) -> f64 {
+/// Milliseconds on one GPU for so many products of scalars.
+pub(crate) fn products_ms(products: f64) -> f64 {
     // Of eight limbs on either curve: 3 * 4^2, and 64 + 1 to reduce.
     const PRODUCT: f64 = 48.0 + 65.0;
-    (products * PRODUCT / RATE).max(bytes / 4.8e12) * 1e3
+    products * PRODUCT / RATE * 1e3
+}
+
+/// Milliseconds on one GPU for so many products of scalars, and for so many bytes of its memory, which moves 4.8 TB/s: the longer of both.
+pub(crate) fn scalars_ms(products: f64, bytes: f64) -> f64 {
+    products_ms(products).max(bytes / 4.8e12 * 1e3)
 }
 
 /// Milliseconds on `gpus` GPUs.

@@ -20,6 +20,7 @@ mod rows;
 mod serve;
 mod setup;
 mod sort;
+mod sumcheck;
 mod vector;
 
 use crate::plot::PlotFile;
@@ -81,6 +82,10 @@ enum Bench {
     #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
                             tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
     Sort(sort::BenchSort),
+    /// Sumchecks of products of multilinear tables that are dealt to the devices
+    #[command(after_help = "Examples:\n  tandem bench sumcheck --log-n 20..24\n  \
+                            tandem bench sumcheck --field goldilocks --degree 1,2,3,4 --log-n 24 --device cuda:0")]
+    Sumcheck(sumcheck::SumcheckBench),
     /// Inverses, prefix products, values, quotients and picks of scalars that lie on the first device
     #[command(after_help = "Examples:\n  tandem bench vector --log-n 16..20\n  \
                             tandem bench vector --op batch-inverse,divide --curve bls12-381 --log-n 22")]
@@ -172,6 +177,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         }
         Bench::Reduce(args) => reduce::run(session, args),
         Bench::Sort(args) => sort::run(session, args),
+        Bench::Sumcheck(args) => sumcheck::run(session, args),
         Bench::Vector(args) => vector::run(session, args),
         Bench::Groth16(args) => proofs::run(session, Protocol::Groth16, args, None),
         Bench::Plonk(args) => proofs::run(session, Protocol::Plonk, &args.proofs, args.keep.as_deref()),
@@ -217,6 +223,7 @@ impl Command {
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
             Bench::Sort(a) => a.json.as_ref(),
+            Bench::Sumcheck(a) => a.json.as_ref(),
             Bench::Vector(a) => a.options.json.as_ref(),
         };
         named.outputs.extend(self.plot().map(PathBuf::from));
@@ -236,6 +243,7 @@ impl Command {
             Bench::Groth16(a) => &a.options.plot,
             Bench::Plonk(a) | Bench::Fflonk(a) => &a.proofs.options.plot,
             Bench::Msm(a) => &a.options.plot,
+            Bench::Sumcheck(a) => &a.plot,
             Bench::Vector(a) => &a.options.plot,
             Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
         };

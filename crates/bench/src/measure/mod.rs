@@ -8,4 +8,5 @@ pub(crate) mod poseidon;
 mod random;
 pub(crate) mod reduce;
 pub(crate) mod sort;
+pub(crate) mod sumcheck;
 pub(crate) mod vector;
