@@ -226,7 +226,9 @@ vector 8 6 one 1 8
 plonk_rows 8 6 one 1 8
 batch_inverse 8 6 one 1 8
 scan 8 6 one 1 8
-sumcheck 8 6 all 1 8
+sumcheck::Bls12_381 8 6 one 1 8
+sumcheck::Bn254 8 6 one 1 8
+sumcheck::Goldilocks 8 6 one 1 8
 gather 8 6 all 1 8'
 
 # listed <program>: its tests, those of time left out.

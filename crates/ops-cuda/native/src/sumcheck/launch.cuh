@@ -19,7 +19,7 @@ inline uint32_t blocks(uint64_t pairs) {
 template <class V> struct Added {
     using Value = V;
     static __device__ __forceinline__ V combine(V a, V b) {
-        TANDEM_UNROLL for (int i = 0; i < V::COUNT; i++) a.at[i] = a.at[i] + b.at[i];
+        TANDEM_UNROLL for (uint32_t i = 0; i < sizeof(a.at) / sizeof(a.at[0]); i++) a.at[i] += b.at[i];
         return a;
     }
 };

@@ -13,14 +13,13 @@
 namespace tandem {
 namespace sumcheck {
 
-/// Values of a round's polynomial of degree D at 0, 1, .. D, or all but that at 1, which follows from the round before.
+/// Values of a round's polynomial of degree D, that at t in place t: all of them, or all but that at 1, which follows from the round before.
 template <class F, int D, bool ALL> struct Sums {
-    static constexpr int COUNT = ALL ? D + 1 : D;
-    F at[COUNT];
+    F at[D + 1];
 
     static TANDEM_HD Sums zero() {
         Sums r;
-        TANDEM_UNROLL for (int i = 0; i < COUNT; i++) r.at[i] = F::zero();
+        TANDEM_UNROLL for (int t = 0; t <= D; t++) r.at[t] = F::zero();
         return r;
     }
     /// Adds the values of the product of the lines through low at 0 and high at 1.
@@ -30,24 +29,21 @@ template <class F, int D, bool ALL> struct Sums {
             x[j] = low[j];
             step[j] = high[j] - low[j];
         }
-        int place = 0;
         TANDEM_UNROLL for (int t = 0; t <= D; t++) {
             if (t > 0) {
-                TANDEM_UNROLL for (int j = 0; j < D; j++) x[j] = x[j] + step[j];
+                TANDEM_UNROLL for (int j = 0; j < D; j++) x[j] += step[j];
             }
             if (t == 1 && !ALL) continue;
             F product = x[0];
             TANDEM_UNROLL for (int j = 1; j < D; j++) product = product * x[j];
-            at[place] += product;
-            place++;
+            at[t] += product;
         }
     }
 };
 
 /// The value at t, 0 to TANDEM_SUMCHECK_VALUES - 1, as it leaves a kernel: zero where there is none.
 template <class S, int D, bool ALL, class F> TANDEM_HD typename S::Ext value(const Sums<F, D, ALL>& sums, int t) {
-    if (t > D || (t == 1 && !ALL)) return S::Ext::zero();
-    return S::reduced(S::lift(sums.at[ALL || t == 0 ? t : t - 1]));
+    return t > D ? S::Ext::zero() : S::reduced(S::lift(sums.at[t]));
 }
 
 /// Tables one by one, of n elements.
