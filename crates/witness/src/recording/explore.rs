@@ -42,8 +42,8 @@ const CHUNK: usize = 32;
 /// Elements whose last writer is known.
 const RECENT: usize = 64;
 
-/// What a chunk takes, and a word that a way leaves, in bytes of a step.
-const CHUNK_STEPS: usize = size_of::<Chunk>() / STEP_BYTES;
+/// What a chunk takes, with its words as one way leaves them, and a word that another way leaves, in bytes of a step.
+const CHUNK_STEPS: usize = (size_of::<Chunk>() + CHUNK * size_of::<(usize, Word)>()) / STEP_BYTES;
 const WORDS_A_STEP: usize = STEP_BYTES / size_of::<(usize, Word)>();
 
 /// Why a function's ways cannot all be gone.

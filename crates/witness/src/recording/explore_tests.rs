@@ -1,7 +1,7 @@
 //! What is left of a function that was gone all ways, as a recorder sees it.
 
 use super::explore::{STRAYED, TOO_MANY};
-use super::hostile_tests::{calls, code, constant, module, Memory, FREE, STORE};
+use super::hostile_tests::{calls, code, constant, module, number, Memory, STORE};
 use super::operation::Operation;
 use super::recorder_tests::{refused, Done, Run, END, INPUT, LONG, X, Y, Z};
 use super::{Refused, Step, Value};
@@ -192,38 +192,91 @@ fn functions_are_within_bounds() {
     refused(deep, "its functions call each other too deep");
 }
 
-/// A call would not begin again with a global that it has set: its module's functions are not called again.
-#[test]
-fn functions_of_modules_that_set_globals_are_called_once() {
-    const FUNCTIONS: &[u8] = include_bytes!("../../tests/data/functions.wasm");
-    const ABOVE: i32 = 6240;
-    let parts = Parts::read(FUNCTIONS).unwrap();
-    let of_witness = super::hostile_tests::number(FUNCTIONS, "getWitness") - parts.imports;
-    // Functions of the field are before it.
-    let is_circuits = |index: usize| {
-        let ty = &parts.types[parts.functions[index] as usize];
-        index > of_witness as usize && (ty.params().len(), ty.results().len()) == (2, 1)
-    };
-    let add = |to: i32| calls(FUNCTIONS, Function::Add, &[to, FREE, FREE + 400]);
-    // How many calls there were becomes an element.
-    let count = code(&[b"\x23\0\x41\x01\x6a\x24\0", &constant(FREE), b"\x23\0", STORE, &add(FREE + 40)]);
-    let tell = calls(FUNCTIONS, Function::Add, &[ABOVE, FREE + 40, FREE + 400]);
-    let prefix = |index: usize| match index == of_witness as usize {
-        true => Some(tell.clone()),
-        false => is_circuits(index).then(|| count.clone()),
-    };
-    let wasm = module(FUNCTIONS, true, &prefix);
+const FUNCTIONS: &[u8] = include_bytes!("../../tests/data/functions.wasm");
+/// The signal of its first function's result.
+const ABOVE: i32 = 6240;
+/// Where messages would be, below the functions' variables.
+const COUNT: i32 = 6880;
+
+/// Records runs, and replays them on other inputs: how all were done.
+fn runs(wasm: &[u8]) -> Vec<Used> {
+    let mut used = Vec::new();
     for first in 0..4 {
         let memory = Memory::default();
         for i in 0..8 {
             let (a, b) = ([3, (first + i) % 3, 4], [5, 1, 3 + (first + i / 3) % 3]);
             let json = || format!(r#"{{"a": {a:?}, "b": {b:?}}}"#).into_bytes().into();
             let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
-            let expected = calculate(&wasm, json(), limits, &|| false).unwrap();
-            let found = calculate_kept(&wasm, json(), limits, &|| false, &memory, Record::All).unwrap();
+            let expected = calculate(wasm, json(), limits, &|| false).unwrap();
+            let found = calculate_kept(wasm, json(), limits, &|| false, &memory, Record::All).unwrap();
             assert!(found.values() == expected.values(), "{a:?} {b:?}");
         }
-        let used = memory.used.into_inner().unwrap();
-        assert!(used.contains(&Used::Left), "{used:?}");
+        used.extend(memory.used.into_inner().unwrap());
     }
+    used
+}
+
+/// Each kind of write to what was there before a call: the next way finds it as it was.
+#[test]
+fn writes_of_all_kinds_are_undone() {
+    const NEXT: i32 = COUNT + 40;
+    const ONE: i32 = COUNT + 80;
+    let parts = Parts::read(FUNCTIONS).unwrap();
+    let of_witness = (number(FUNCTIONS, "getWitness") - parts.imports) as usize;
+    let of_inputs = (number(FUNCTIONS, "setInputSignal") - parts.imports) as usize;
+    let call = |function, arguments: &[i32]| calls(FUNCTIONS, function, arguments);
+    // The first of the circuit's functions compares. `NEXT` becomes one more than `COUNT`, which is long, and takes its place.
+    let (next, load) = (call(Function::Add, &[NEXT, COUNT, ONE]), b"\x28\x02\0");
+    let kinds: [&[Vec<u8>]; 5] = [
+        &[constant(COUNT + 8), constant(NEXT + 8), load.to_vec(), b"\x41\0\x6a".to_vec(), STORE.to_vec()],
+        &[constant(COUNT + 8), constant(NEXT + 8), load.to_vec(), STORE.to_vec()],
+        &[call(Function::CopyN, &[COUNT, NEXT, 1])],
+        &[call(Function::IntCopy, &[NEXT + 8, COUNT + 8])],
+        &[call(Function::IntZero, &[COUNT + 8])],
+    ];
+    let tell = call(Function::Add, &[ABOVE, NEXT, COUNT + 120]);
+    let long = |at: i32, limb: u8| {
+        code(&[&constant(at), b"\x41\x80\x80\x80\x80\x78", STORE, &constant(at + 4), &[0x41, limb], STORE])
+    };
+    for kind in kinds {
+        let count = [&next[..], &kind.concat()].concat();
+        let begin = [long(COUNT + 4, 5), long(ONE + 4, 1)].concat();
+        let wasm = module(FUNCTIONS, false, &|index| match index {
+            _ if index == of_witness => Some(tell.clone()),
+            _ if index == of_inputs => Some(begin.clone()),
+            _ => (index == compares(&parts, of_witness)).then(|| count.clone()),
+        });
+        assert!(!runs(&wasm).iter().any(|used| !matches!(used, Used::Recorded | Used::Replayed)));
+    }
+}
+
+/// The first function of the circuit.
+fn compares(parts: &Parts, behind: usize) -> usize {
+    let is_its = |&index: &usize| {
+        let ty = &parts.types[parts.functions[index] as usize];
+        (ty.params().len(), ty.results().len()) == (2, 1)
+    };
+    (behind + 1..parts.functions.len()).find(is_its).unwrap()
+}
+
+/// A call would not begin again with a global that it has set: its module's functions are not called again.
+#[test]
+fn functions_of_modules_that_set_globals_are_called_once() {
+    let parts = Parts::read(FUNCTIONS).unwrap();
+    let of_witness = number(FUNCTIONS, "getWitness") - parts.imports;
+    // Functions of the field are before it.
+    let is_circuits = |index: usize| {
+        let ty = &parts.types[parts.functions[index] as usize];
+        index > of_witness as usize && (ty.params().len(), ty.results().len()) == (2, 1)
+    };
+    let add = |to: i32| calls(FUNCTIONS, Function::Add, &[to, COUNT, COUNT + 80]);
+    // How many calls there were becomes an element.
+    let count = code(&[b"\x23\0\x41\x01\x6a\x24\0", &constant(COUNT), b"\x23\0", STORE, &add(COUNT + 40)]);
+    let tell = calls(FUNCTIONS, Function::Add, &[ABOVE, COUNT + 40, COUNT + 80]);
+    let prefix = |index: usize| match index == of_witness as usize {
+        true => Some(tell.clone()),
+        false => is_circuits(index).then(|| count.clone()),
+    };
+    let wasm = module(FUNCTIONS, true, &prefix);
+    assert!(runs(&wasm).contains(&Used::Left));
 }
