@@ -270,8 +270,9 @@ fn functions_of_modules_that_set_globals_are_called_once() {
         index > of_witness as usize && (ty.params().len(), ty.results().len()) == (2, 1)
     };
     let add = |to: i32| calls(FUNCTIONS, Function::Add, &[to, COUNT, COUNT + 80]);
-    // How many calls there were becomes an element.
-    let count = code(&[b"\x23\0\x41\x01\x6a\x24\0", &constant(COUNT), b"\x23\0", STORE, &add(COUNT + 40)]);
+    // How many calls there were becomes an element, which is short.
+    let store = code(&[&constant(COUNT), b"\x23\0", STORE, &constant(COUNT + 4), b"\x41\0", STORE]);
+    let count = code(&[b"\x23\0\x41\x01\x6a\x24\0", &store, &add(COUNT + 40)]);
     let tell = calls(FUNCTIONS, Function::Add, &[ABOVE, COUNT + 40, COUNT + 80]);
     let prefix = |index: usize| match index == of_witness as usize {
         true => Some(tell.clone()),
