@@ -26,7 +26,8 @@ pub(crate) fn compute(
     input: &Path,
     limits: &cli::Limits,
 ) -> Outcome<(CurveId, Values)> {
-    let code = files::read(program, PROGRAM_BYTES_MAX)?;
+    // A program is no secret, and overwriting megabytes takes time.
+    let code = std::mem::take(&mut *files::read(program, PROGRAM_BYTES_MAX)?);
     let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
     match found {
         Some(FileKind::Wasm | FileKind::Graph) => {}

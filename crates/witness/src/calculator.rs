@@ -70,11 +70,11 @@ pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: 
 pub(crate) fn record(
     wasm: &[u8],
     json: &[u8],
-    which: Record,
+    (which, explores): (Record, bool),
     limits: Limits,
     caller: &dyn Caller,
 ) -> Result<Result<(Line, Done), &'static str>> {
-    run(wasm, Mode::Recorded(which), json, limits, caller, |machine, done| match machine.recorded() {
+    run(wasm, Mode::Recorded { which, explores }, json, limits, caller, |machine, done| match machine.recorded() {
         Some(Ok(line)) => Ok(Ok((line, done?))),
         Some(Err(why)) => Ok(Err(why)),
         None => Err(failed("it was not recorded")),

@@ -2,7 +2,7 @@
 
 use crate::calculator::{self, Done};
 use crate::native::prime;
-use crate::recording::{replay, write, About, Line, Recording, VERSION};
+use crate::recording::{replay, write, About, Line, Recording, STRAYED, TOO_MANY, VERSION};
 use crate::{graph, Caller, Error, Limit, Limits, Result, Witness};
 use std::time::Instant;
 use zeroize::Zeroizing;
@@ -122,8 +122,17 @@ impl Keeper<'_> {
         which: Record,
         most: u64,
     ) -> Result<Option<Witness>> {
+        let begun = Instant::now();
         let within = Limits { steps: limits.steps.min(most), ..limits };
-        let recorded = match calculator::record(self.program, json, which, within, caller) {
+        let mut recorded = calculator::record(self.program, json, (which, true), within, caller);
+        let is_recorded =
+            |recorded: &Result<Result<_, _>>| !matches!(recorded, Ok(Err(why)) if ![TOO_LITTLE, FAILED].contains(why));
+        if which == Record::All && !is_recorded(&recorded) {
+            // Guards may do where not all ways can be gone.
+            let time = limits.time.map(|time| time.saturating_sub(begun.elapsed()));
+            recorded = calculator::record(self.program, json, (which, false), Limits { time, ..within }, caller);
+        }
+        let recorded = match recorded {
             Ok(recorded) => recorded,
             Err(error @ (Error::Stopped | Error::Limit(Limit::Time, _))) => return Err(error),
             Err(Error::Limit(Limit::Steps, _)) if within.steps < limits.steps => Err(MANY),
@@ -142,7 +151,7 @@ impl Keeper<'_> {
                 // Another time there may be more memory or time, or right inputs.
                 let marker = match why {
                     TOO_LITTLE | ENDED | FAILED => None,
-                    BRANCHED => Some(BRANCHES),
+                    BRANCHED | STRAYED | TOO_MANY => Some(BRANCHES),
                     MANY => Some(LONG),
                     _ => Some(&b""[..]),
                 };

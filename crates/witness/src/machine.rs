@@ -87,8 +87,8 @@ pub(crate) enum Mode {
     Own,
     /// By the host, where they are circom's.
     Native,
-    /// By the host, and the run is recorded. It ends where that cannot be.
-    Recorded(Record),
+    /// By the host, and the run is recorded. It ends where that cannot be. Functions are gone all ways where `explores`.
+    Recorded { which: Record, explores: bool },
 }
 
 /// A module that runs.
@@ -119,7 +119,7 @@ impl<'a> Machine<'a> {
         if !budget.take(code) {
             return Err(too_large(limits, "the circuit's program"));
         }
-        let observed = if matches!(mode, Mode::Recorded(_)) { observe(wasm) } else { None };
+        let observed = if let Mode::Recorded { explores, .. } = mode { observe(wasm, explores) } else { None };
         let watched = observed.as_ref().map(|native| native.field);
         let native = observed.or_else(|| if mode == Mode::Own { None } else { recognise(wasm) });
         let wasm = native.as_ref().map_or(wasm, |native| &native.wasm);
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
             _ => not_circom(&e.to_string()),
         })?;
         store.data_mut().memory = instance.exports(&store).find_map(|export| export.into_extern().into_memory());
-        if let Mode::Recorded(which) = mode {
+        if let Mode::Recorded { which, .. } = mode {
             store.data_mut().watch(watched, which);
         }
         Ok(Self {

@@ -11,6 +11,8 @@ type At<'a> = wasmi::Caller<'a, Host>;
 type Done<T> = Result<T, wasmi::Error>;
 
 const ELEMENT_BYTES: u32 = 40;
+/// Bytes of an element's limbs.
+const INTEGER_BYTES: usize = 32;
 
 /// Steps between looks at the memory that a recording takes.
 const STEPS_A_LOOK: usize = 1 << 14;
@@ -51,6 +53,9 @@ impl Host {
                 told = Err(TOO_LITTLE);
             }
             self.recorded = steps;
+        } else if steps + STEPS_A_LOOK <= self.recorded {
+            self.budget.give((self.recorded - steps) * STEP_BYTES);
+            self.recorded = steps;
         }
         told.map_err(|why| {
             self.recorder = Some(Err(why));
@@ -62,21 +67,45 @@ impl Host {
 /// A field function, done and told.
 pub(super) fn observed(work: Work, memory: &mut [u8], host: &mut Host) -> Result<u32, TrapCode> {
     let [r, a, b] = work.arguments;
-    let used = match work.function {
-        Function::ToInt => &[r][..],
-        Function::Neg | Function::Lnot | Function::Bnot | Function::Inv => &[r, a],
-        _ => &[r, a, b],
-    };
     host.tell(memory.len(), |recorder| {
-        recorder.touch(used, memory)?;
+        match work.function {
+            Function::IntZero => recorder.save(memory, r as usize, INTEGER_BYTES)?,
+            Function::IntCopy => recorder.save(memory, a as usize, INTEGER_BYTES)?,
+            Function::CopyN => recorder.save_elements(memory, r, words_bytes(b))?,
+            Function::IsTrue | Function::ToInt | Function::ToLongNormal => recorder.touch(&[r], memory)?,
+            Function::Neg | Function::Lnot | Function::Bnot | Function::Inv | Function::EqR => {
+                recorder.touch(&[r, a], memory)?;
+            }
+            _ => recorder.touch(&[r, a, b], memory)?,
+        }
         let plan = recorder.before(work.function, work.arguments, memory)?;
-        let result = match work.function.run(&work.field, memory, work.arguments) {
+        let done = match recorder.divides_anyway(&plan, work.function) {
+            true => divide_anyway(work, memory),
+            false => work.function.run(&work.field, memory, work.arguments),
+        };
+        let result = match done {
             Ok(result) => result,
             Err(trap) => return Ok(Err(trap)),
         };
-        recorder.after(plan, work.function, work.arguments, result, memory)?;
-        Ok(Ok(result))
+        Ok(Ok(recorder.after(plan, work.function, work.arguments, result, memory)?))
     })?
+}
+
+/// Bytes that `Fr_copyn` moves.
+fn words_bytes(elements: u32) -> usize {
+    (elements.wrapping_mul(ELEMENT_BYTES) / 8 * 8) as usize
+}
+
+/// A division of integers, by 1 where it would be by 0.
+fn divide_anyway(work: Work, memory: &mut [u8]) -> Result<u32, TrapCode> {
+    let [r, a, b] = work.arguments;
+    let (function, arguments) = match Function::IsTrue.run(&work.field, memory, [b, 0, 0])? {
+        0 if work.function == Function::Idiv => (Function::CopyN, [r, a, 1]),
+        // Nothing is left of what is taken from itself.
+        0 => (Function::Sub, [r, a, a]),
+        _ => (work.function, work.arguments),
+    };
+    function.run(&work.field, memory, arguments)
 }
 
 /// Links the import by which a module tells of an access.
@@ -107,6 +136,19 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
             let (memory, host) = parts(&mut at)?;
             Ok(u32::from(host.tell(memory.len(), |recorder| recorder.turn(memory))?))
         }),
+        Hook::Repeats => linker.func_wrap(M, name, move |mut at: At, value: u32| {
+            let (memory, host) = parts(&mut at)?;
+            let is_true = Function::IsTrue.run(&field, memory, [value, 0, 0])?;
+            Ok(u32::from(host.tell(memory.len(), |recorder| recorder.repeats(value, is_true != 0, memory))?))
+        }),
+        Hook::Enter => linker.func_wrap(M, name, |mut at: At| {
+            let (memory, host) = parts(&mut at)?;
+            Ok(host.tell(memory.len(), |recorder| recorder.enter(memory))?)
+        }),
+        Hook::Leave => linker.func_wrap(M, name, |mut at: At, result: u32| {
+            let (memory, host) = parts(&mut at)?;
+            Ok(u32::from(host.tell(memory.len(), |recorder| recorder.leave(result, memory))?))
+        }),
         Hook::Join => linker.func_wrap(M, name, |mut at: At| {
             let (memory, host) = parts(&mut at)?;
             Ok(host.tell(memory.len(), |recorder| recorder.join(memory))?)
@@ -134,9 +176,15 @@ fn load(at: &mut At, place: usize, bytes: usize) -> Done<()> {
 
 fn store(at: &mut At, place: usize, value: u64, bytes: usize) -> Done<()> {
     let (memory, host) = parts(at)?;
-    let to = memory.get_mut(place..place + bytes).ok_or(TrapCode::MemoryOutOfBounds)?;
-    to.copy_from_slice(value.to_le_bytes().get(..bytes).ok_or(TrapCode::MemoryOutOfBounds)?);
-    Ok(host.tell(memory.len(), |recorder| recorder.wrote(place, bytes))?)
+    if place + bytes > memory.len() {
+        return Err(TrapCode::MemoryOutOfBounds.into());
+    }
+    host.tell(memory.len(), |recorder| {
+        recorder.save(memory, place, bytes)?;
+        recorder.wrote(place, bytes)
+    })?;
+    memory[place..place + bytes].copy_from_slice(value.to_le_bytes().get(..bytes).ok_or(TrapCode::MemoryOutOfBounds)?);
+    Ok(())
 }
 
 /// A load and a store of the same bytes.
@@ -145,8 +193,12 @@ fn shift(at: &mut At, to: usize, from: usize, bytes: usize) -> Done<()> {
     if to.max(from) + bytes > memory.len() {
         return Err(TrapCode::MemoryOutOfBounds.into());
     }
+    host.tell(memory.len(), |recorder| {
+        recorder.save(memory, to, bytes)?;
+        recorder.moved(to, from, bytes)
+    })?;
     memory.copy_within(from..from + bytes, to);
-    Ok(host.tell(memory.len(), |recorder| recorder.moved(to, from, bytes))?)
+    Ok(())
 }
 
 /// `Fr_copy`, which goes word by word where that makes a difference.
@@ -182,8 +234,7 @@ fn assign(at: &mut At, field: Field, to: u32, from: u32) -> Done<()> {
 fn assert(at: &mut At, field: Field, value: u32) -> Done<u32> {
     let (memory, host) = parts(at)?;
     let is_true = Function::IsTrue.run(&field, memory, [value, 0, 0])?;
-    host.tell(memory.len(), |recorder| recorder.asserted(value, is_true != 0, memory))?;
-    Ok(is_true)
+    Ok(u32::from(host.tell(memory.len(), |recorder| recorder.asserted(value, is_true != 0, memory))?))
 }
 
 /// `Fr_isTrue` of what chooses between ways that only calculate.
@@ -217,6 +268,6 @@ impl Machine<'_> {
     /// What was recorded of the run so far; or why it was not. `None` of a run that was not to be recorded.
     pub(crate) fn recorded(&mut self) -> Option<Result<Line, &'static str>> {
         let recorder = self.store.data_mut().recorder.take()?;
-        Some(recorder.map(|recorder| recorder.finish()).map_err(|Refused(why)| why))
+        Some(recorder.and_then(|recorder| recorder.finish()).map_err(|Refused(why)| why))
     }
 }

@@ -163,17 +163,51 @@ pub(crate) fn divide(x: Limbs, y: Limbs) -> Option<(Limbs, Limbs)> {
     if let [divisor, 0, 0, 0] = y {
         return divide_by_limb(x, divisor);
     }
-    let (mut quotient, mut rest) = ([0; 4], x);
-    // Bit by bit: the divisor moved up to the highest bit, and down again.
-    let Some(most) = bits(x).checked_sub(bits(y)) else { return Some((quotient, rest)) };
-    for by in (0..=most).rev() {
-        let (less, borrow) = sub(rest, shifted(y, by));
-        if !borrow {
-            quotient[by as usize / 64] |= 1 << (by % 64);
-            rest = less;
-        }
+    let (size, of_x) = (limbs_of(y), limbs_of(x));
+    if of_x < size {
+        return Some(([0; 4], x));
     }
-    Some((quotient, rest))
+    // Knuth's algorithm D (The Art of Computer Programming, 4.3.1): the divisor's highest bit is set, so that the two highest limbs of what is
+    // left, by its highest, are at most 2 above the next limb of the quotient.
+    let count = y[size - 1].leading_zeros();
+    let (y, mut rest) = (shifted(y, count), wide_shifted(x, count));
+    let (high, next) = (y[size - 1], y[size - 2]);
+    let mut quotient = [0; 4];
+    for i in (0..=of_x - size).rev() {
+        let top = u128::from(rest[i + size]) << 64 | u128::from(rest[i + size - 1]);
+        let mut guess = (top / u128::from(high)).min(u64::MAX.into());
+        let mut left = top - guess * u128::from(high);
+        while left >> 64 == 0 && guess * u128::from(next) > (left << 64 | u128::from(rest[i + size - 2])) {
+            guess -= 1;
+            left += u128::from(high);
+        }
+        let mut limb = guess as u64;
+        if subtract_times(&mut rest[i..=i + size], &y[..size], limb) {
+            // It was 1 too much.
+            limb -= 1;
+            let mut carry = 0;
+            for (rest, y) in rest[i..=i + size].iter_mut().zip(y.into_iter().chain([0])) {
+                let wide = u128::from(*rest) + u128::from(y) + carry;
+                (*rest, carry) = (wide as u64, wide >> 64);
+            }
+        }
+        quotient[i] = limb;
+    }
+    let [a, b, c, d, e] = rest;
+    let down = |low: u64, high: u64| low >> count | high.checked_shl(64 - count).unwrap_or(0);
+    Some((quotient, [down(a, b), down(b, c), down(c, d), down(d, e)]))
+}
+
+/// `x - y times`, modulo 2^64 for each limb of `x`, and whether it was below 0. `x` is one limb longer.
+fn subtract_times(x: &mut [u64], y: &[u64], times: u64) -> bool {
+    let (mut carry, mut borrow) = (0u64, false);
+    for (i, x) in x.iter_mut().enumerate() {
+        let (low, high) = multiply_add(0, y.get(i).copied().unwrap_or(0), times, carry);
+        let (once, first) = x.overflowing_sub(low);
+        let (twice, second) = once.overflowing_sub(borrow.into());
+        (*x, carry, borrow) = (twice, high, first | second);
+    }
+    borrow
 }
 
 /// Limb by limb from the highest.
@@ -187,18 +221,22 @@ fn divide_by_limb(mut x: Limbs, divisor: u64) -> Option<(Limbs, Limbs)> {
     Some((x, [rest, 0, 0, 0]))
 }
 
-/// Bits of a number, from its highest that is set.
-fn bits(x: Limbs) -> u32 {
-    let high = x.iter().rposition(|&limb| limb != 0);
-    high.map_or(0, |high| 64 * (high as u32 + 1) - x[high].leading_zeros())
+/// Limbs of a number, without those above its highest.
+fn limbs_of(x: Limbs) -> usize {
+    x.iter().rposition(|&limb| limb != 0).map_or(0, |high| high + 1)
 }
 
-/// A number times a power of two that leaves no bit behind.
-fn shifted(x: Limbs, by: u32) -> Limbs {
-    let (words, count) = (by as usize / 64, by % 64);
+/// A number times a power of two below 2^64 that leaves no bit behind.
+fn shifted(x: Limbs, count: u32) -> Limbs {
+    let [a, b, c, d, _] = wide_shifted(x, count);
+    [a, b, c, d]
+}
+
+/// A number times a power of two below 2^64.
+fn wide_shifted(x: Limbs, count: u32) -> [u64; 5] {
     std::array::from_fn(|i| {
-        let near = i.checked_sub(words).map_or(0, |i| x[i] << count);
-        let far = i.checked_sub(words + 1).map_or(0, |i| x[i].checked_shr(64 - count).unwrap_or(0));
+        let near = x.get(i).map_or(0, |x| x << count);
+        let far = i.checked_sub(1).map_or(0, |i| x[i].checked_shr(64 - count).unwrap_or(0));
         near | far
     })
 }
@@ -232,6 +270,15 @@ mod tests {
                 let (x, y) = (number(x), number(y));
                 assert_eq!(found, (y != BigUint::ZERO).then(|| (&x / &y, &x % &y)), "{x} / {y}");
             }
+        }
+        // Limbs at which the first guess of one is wrong.
+        let edges = [0, 1, 1 << 63, (1 << 63) - 1, u64::MAX - 1, u64::MAX];
+        for _ in 0..20_000 {
+            let mut edge = || std::array::from_fn(|i| edges[(random(&mut state)[i] >> 40) as usize % edges.len()]);
+            let (x, y): (Limbs, Limbs) = (edge(), edge());
+            let found = divide(x, y).map(|(quotient, rest)| (number(quotient), number(rest)));
+            let (x, y) = (number(x), number(y));
+            assert_eq!(found, (y != BigUint::ZERO).then(|| (&x / &y, &x % &y)), "{x} / {y}");
         }
         for (prime, _) in super::super::templates::TEMPLATES {
             let field = Field::new(*prime);

@@ -12,12 +12,19 @@
 //! ```text
 //! if Fr_isTrue(x) { A } else { B }   ──►   if Fork(x) { A }  if Turn() { B }  Join()
 //! ```
+//!
+//! A function of the circuit's is called so that the host may have it called again. It takes two numbers and returns one; all else is in the
+//! memory:
+//!
+//! ```text
+//! f(a, b)   ──►   Enter()  do { r = f(a, b) } while Leave(r)  r
+//! ```
 
 use super::recognise::{put, Import, Native, Parts, CALL};
 use super::rewrite::{Place, Rewriter};
 use super::Function;
 use std::ops::Range;
-use wasmparser::{MemArg, Operator};
+use wasmparser::{MemArg, Operator, ValType};
 
 /// What the host is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +49,16 @@ pub(crate) enum Hook {
     Turn,
     /// Behind them.
     Join,
+    /// `Fr_isTrue` of what a loop repeats for.
+    Repeats,
+    /// A function of the circuit's is called.
+    Enter,
+    /// It has returned this: whether it is to be called again.
+    Leave,
 }
 
 impl Hook {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::Load,
         Self::Store32,
         Self::Store64,
@@ -56,11 +69,14 @@ impl Hook {
         Self::Fork,
         Self::Turn,
         Self::Join,
+        Self::Repeats,
+        Self::Enter,
+        Self::Leave,
     ];
 }
 
 /// The types of the hooks, in order: parameters and results.
-const TYPES: [&[u8]; 10] = [
+const TYPES: [&[u8]; 13] = [
     b"\x60\x03\x7f\x7f\x7f\x01\x7f",
     b"\x60\x04\x7f\x7f\x7f\x7f\0",
     b"\x60\x04\x7f\x7e\x7f\x7f\0",
@@ -71,10 +87,14 @@ const TYPES: [&[u8]; 10] = [
     b"\x60\x01\x7f\x01\x7f",
     b"\x60\0\x01\x7f",
     b"\x60\0\0",
+    b"\x60\x01\x7f\x01\x7f",
+    b"\x60\0\0",
+    b"\x60\x01\x7f\x01\x7f",
 ];
 
-/// `None` where it is no module of circom's, or has not the parts that a recording needs.
-pub(crate) fn observe(wasm: &[u8]) -> Option<Native> {
+/// `None` where it is no module of circom's, or has not the parts that a recording needs. Whether functions may be called again is said by
+/// `explores`.
+pub(crate) fn observe(wasm: &[u8], explores: bool) -> Option<Native> {
     let parts = Parts::read(wasm)?;
     let shared = parts.shared()?;
     if !parts.writes_at(shared)? {
@@ -106,9 +126,14 @@ pub(crate) fn observe(wasm: &[u8]) -> Option<Native> {
     }
     let rewriter = Rewriter::new(&parts, types, vec![Place::Own; found.len()]);
     let known = Known { parts: &parts, found: &found, shared: shared.checked_sub(8)? as i32 };
-    let mut observer = Observer { known, rewriter: &rewriter, calls, hooks: parts.imports + hooks as u32, assigns: 0 };
+    let repeated: Vec<usize> = (0..found.len()).filter(|&index| explores && known.is_repeatable(index)).collect();
+    for (i, &index) in repeated.iter().enumerate() {
+        calls[index] = Some(rewriter.moved(parts.imports + (found.len() + i) as u32));
+    }
+    let mut observer =
+        Observer { known, rewriter: &rewriter, calls, hooks: parts.imports + hooks as u32, assigns: 0, sets: false };
     let mut code = Vec::new();
-    put(&mut code, parts.bodies.len() as u32);
+    put(&mut code, (parts.bodies.len() + repeated.len()) as u32);
     for index in 0..parts.bodies.len() {
         let body = observer.body(index)?;
         put(&mut code, u32::try_from(body.len()).ok()?);
@@ -118,7 +143,13 @@ pub(crate) fn observe(wasm: &[u8]) -> Option<Native> {
     if observer.assigns != 1 {
         return None;
     }
-    let wasm = rewriter.assemble(&TYPES, &code)?;
+    for &index in &repeated {
+        let body = observer.repeated(rewriter.moved(parts.imports + index as u32));
+        put(&mut code, body.len() as u32);
+        code.extend(body);
+    }
+    let repeated: Vec<u32> = repeated.iter().map(|&index| parts.functions[index]).collect();
+    let wasm = rewriter.assemble(&TYPES, &repeated, &code)?;
     Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: Some(shared) })
 }
 
@@ -139,6 +170,8 @@ struct Observer<'a> {
     hooks: u32,
     /// How often the idiom was found.
     assigns: usize,
+    /// Whether a global is set: a call would not begin again with all that it began with.
+    sets: bool,
 }
 
 impl Observer<'_> {
@@ -210,6 +243,9 @@ impl Observer<'_> {
                     Operator::Call { function_index } if self.known.asserts(*function_index, &operators[i..]) => {
                         self.hook(&mut out, Hook::Assert);
                     }
+                    Operator::Call { function_index } if self.known.repeats(*function_index, &operators[i..]) => {
+                        self.hook(&mut out, Hook::Repeats);
+                    }
                     Operator::Call { function_index } if self.known.is(*function_index, Function::IsTrue) => {
                         match self.known.ways(&operators, i + 1) {
                             Some(found) => {
@@ -221,12 +257,36 @@ impl Observer<'_> {
                     }
                     Operator::Call { function_index } => self.call(&mut out, *function_index),
                     Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
-                    _ => out.extend(bytes.get(range.clone())?),
+                    other => {
+                        self.sets |= matches!(other, Operator::GlobalSet { .. });
+                        out.extend(bytes.get(range.clone())?);
+                    }
                 },
             }
             i += 1;
         }
         Some(out)
+    }
+
+    /// The body of what is called in a function's place.
+    fn repeated(&self, function: u32) -> Vec<u8> {
+        // A local for what it returns.
+        let mut out = vec![1, 1, 0x7f];
+        if !self.sets {
+            self.hook(&mut out, Hook::Enter);
+        }
+        out.extend(b"\x03\x40\x20\0\x20\x01\x10");
+        put(&mut out, function);
+        out.extend(b"\x22\x02");
+        match self.sets {
+            true => out.extend(b"\x1a"),
+            false => {
+                self.hook(&mut out, Hook::Leave);
+                out.extend(b"\x0d\0");
+            }
+        }
+        out.extend(b"\x0b\x20\x02\x0b");
+        out
     }
 
     fn call(&self, out: &mut Vec<u8>, callee: u32) {
@@ -246,6 +306,25 @@ impl Known<'_> {
     fn is(&self, callee: u32, function: Function) -> bool {
         let own = callee.checked_sub(self.parts.imports).and_then(|own| *self.found.get(own as usize)?);
         own == Some(function)
+    }
+
+    /// Whether a function of the module's own is such as circom makes of a circuit's.
+    fn is_repeatable(&self, index: usize) -> bool {
+        let ty = self.parts.functions.get(index).and_then(|&ty| self.parts.types.get(ty as usize));
+        let is_its =
+            |ty: &wasmparser::FuncType| (ty.params(), ty.results()) == (&[ValType::I32; 2][..], &[ValType::I32][..]);
+        self.found.get(index) == Some(&None) && ty.is_some_and(is_its)
+    }
+
+    /// Whether `Fr_isTrue` is called on what a loop repeats for.
+    ///
+    /// ```text
+    /// block { loop { ...; if !Fr_isTrue(x) { leave the block } ...
+    /// ```
+    fn repeats(&self, callee: u32, all: &[(Operator, Range<usize>)]) -> bool {
+        let part: Vec<&Operator> = all.iter().take(3).map(|(operator, _)| operator).collect();
+        self.is(callee, Function::IsTrue)
+            && matches!(part[..], [_, Operator::I32Eqz, Operator::BrIf { relative_depth: 1 }])
     }
 
     fn is_copy(&self, callee: u32) -> bool {

@@ -98,7 +98,7 @@ pub(crate) struct Parts<'a> {
     pub(super) wasm: &'a [u8],
     /// Numbers and contents of the sections.
     pub(crate) sections: Vec<(u8, Range<usize>)>,
-    pub(super) types: Vec<FuncType>,
+    pub(crate) types: Vec<FuncType>,
     /// How many functions are imports.
     pub(crate) imports: u32,
     /// Types of the other functions.

@@ -5,6 +5,7 @@ use super::recognise::{put, put_name, Parts, Piece, CALL, IMPORT_MODULE, IMPORT_
 use wasmparser::{BinaryReader, ElementItems, ElementKind, ElementSectionReader, ExportSectionReader, ExternalKind};
 
 const TYPE_SECTION: u8 = 1;
+const FUNCTION_SECTION: u8 = 3;
 const EXPORT_SECTION: u8 = 7;
 const ELEMENT_SECTION: u8 = 9;
 const CODE_SECTION: u8 = 10;
@@ -43,11 +44,13 @@ impl<'a> Rewriter<'a> {
     /// The whole module. Custom sections are left out.
     pub(super) fn module(mut self) -> Option<Vec<u8>> {
         let code = self.code()?;
-        self.assemble(&[], &code)
+        self.assemble(&[], &[], &code)
     }
 
-    /// The module with this code, and further types.
-    pub(super) fn assemble(&self, types: &[&[u8]], code: &[u8]) -> Option<Vec<u8>> {
+    /// The module with this code, further types, and further functions of these types.
+    pub(super) fn assemble(&self, types: &[&[u8]], functions: &[u32], code: &[u8]) -> Option<Vec<u8>> {
+        let functions: Vec<Vec<u8>> = functions.iter().map(|&ty| number(ty)).collect();
+        let functions: Vec<&[u8]> = functions.iter().map(Vec::as_slice).collect();
         let parts = self.parts;
         let mut out = parts.wasm.get(..8)?.to_vec();
         for (id, range) in &parts.sections {
@@ -58,6 +61,7 @@ impl<'a> Rewriter<'a> {
                 EXPORT_SECTION => self.exports(contents)?,
                 ELEMENT_SECTION => self.elements(contents)?,
                 TYPE_SECTION => with_more(contents, types)?,
+                FUNCTION_SECTION => with_more(contents, &functions)?,
                 CODE_SECTION => code.to_vec(),
                 _ => contents.to_vec(),
             };
@@ -217,6 +221,13 @@ impl Parts<'_> {
 /// A function's list of locals with two more of 32 bits.
 fn with_spare_locals(locals: &[u8]) -> Option<Vec<u8>> {
     with_more(locals, &[&[2, inline::I32]])
+}
+
+/// A number in LEB128.
+fn number(number: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, number);
+    out
 }
 
 /// A list behind its length, with more items.

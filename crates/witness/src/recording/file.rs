@@ -22,7 +22,7 @@ use super::{Line, Step, Value};
 use crate::native::{Field, Limbs};
 
 /// Changes when what is kept, or what it means, changes. Programs are named by their hash with it.
-pub(crate) const VERSION: &str = "tandem recording 3";
+pub(crate) const VERSION: &str = "tandem recording 4";
 
 const MAGIC: &[u8; 16] = b"tandem record 2\n";
 

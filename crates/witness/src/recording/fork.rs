@@ -24,6 +24,8 @@ pub(super) enum Fork {
         condition: Value,
         /// Whether the first way is this run's.
         is_first: bool,
+        /// Whether the second is being run.
+        is_second: bool,
         touched: Vec<Touched>,
     },
 }
@@ -48,10 +50,9 @@ impl Recorder {
     /// The module branches on the element there. Returns whether the first way is to be run now.
     pub(crate) fn fork(&mut self, at: u32, is_true: bool, memory: &[u8]) -> Result<bool, Refused> {
         let condition = self.value(memory, at as usize)?;
-        let is_known = matches!(condition, Value::Constant(_)) || self.is_guarded(condition, is_true);
-        let (fork, runs) = match is_known {
-            true => (Fork::One(is_true), is_true),
-            false => (Fork::Both { condition, is_first: is_true, touched: Vec::new() }, true),
+        let (fork, runs) = match self.decided(condition, is_true) {
+            Some(is_first) => (Fork::One(is_first), is_first),
+            None => (Fork::Both { condition, is_first: is_true, is_second: false, touched: Vec::new() }, true),
         };
         self.fork = Some(fork);
         Ok(runs)
@@ -60,7 +61,8 @@ impl Recorder {
     /// Elements that are about to be used or written.
     pub(crate) fn touch(&mut self, elements: &[u32], memory: &[u8]) -> Result<(), Refused> {
         for &at in elements {
-            let Some(Fork::Both { touched, .. }) = &self.fork else { return Ok(()) };
+            self.save_element(memory, at)?;
+            let Some(Fork::Both { touched, .. }) = &self.fork else { continue };
             let at = at as usize;
             if touched.iter().any(|touched| touched.at == at) {
                 continue;
@@ -85,12 +87,12 @@ impl Recorder {
     /// The first way is at its end. Returns whether the second is to be run, from where the first began.
     pub(crate) fn turn(&mut self, memory: &mut [u8]) -> Result<bool, Refused> {
         match self.fork.take() {
-            Some(Fork::Both { condition, is_first, mut touched }) => {
+            Some(Fork::Both { condition, is_first, mut touched, .. }) => {
                 for Touched { at, before, first } in &mut touched {
                     *first = Some(self.element(memory, *at)?);
                     self.put_back(memory, *at, before)?;
                 }
-                self.fork = Some(Fork::Both { condition, is_first, touched });
+                self.fork = Some(Fork::Both { condition, is_first, is_second: true, touched });
                 Ok(true)
             }
             Some(Fork::One(is_first)) => Ok(!is_first),
@@ -100,7 +102,7 @@ impl Recorder {
 
     /// Both ways are at their end: the memory is as this run's has left it, and values are chosen.
     pub(crate) fn join(&mut self, memory: &mut [u8]) -> Result<(), Refused> {
-        let Some(Fork::Both { condition, is_first, touched }) = self.fork.take() else { return Ok(()) };
+        let Some(Fork::Both { condition, is_first, touched, .. }) = self.fork.take() else { return Ok(()) };
         for Touched { at, before, first } in touched {
             let (first, second) = (first.unwrap_or(before), self.element(memory, at)?);
             if is_first {
@@ -121,7 +123,7 @@ impl Recorder {
     }
 
     /// The first value where the condition is true, else the second.
-    fn chosen(&mut self, condition: Value, first: Value, second: Value) -> Result<Value, Refused> {
+    pub(super) fn chosen(&mut self, condition: Value, first: Value, second: Value) -> Result<Value, Refused> {
         use Operation::{Add, Eq, Geq, Gt, Land, Leq, Lnot, Lor, Lt, Mul, Neq, Sub};
         if first == second {
             return Ok(first);

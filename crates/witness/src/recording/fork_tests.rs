@@ -5,7 +5,6 @@ use super::operation::Operation;
 use super::recorder_tests::{refused, Done, Run, END, INPUT, LONG, PARTS, X, Y, Z};
 use super::{Step, Value};
 use crate::native::Function;
-use crate::Record;
 
 /// A place that nothing has been said of.
 const W: u32 = 3300;
@@ -22,25 +21,25 @@ impl Run {
         self.shift(to, from, 40)
     }
 
-    fn fork(&mut self, at: u32) -> Done<bool> {
+    pub(super) fn fork(&mut self, at: u32) -> Done<bool> {
         let is_true = Function::IsTrue.run(&self.field, &mut self.memory, [at, 0, 0]).expect("inside of the memory");
         self.recorder.fork(at, is_true != 0, &self.memory)
     }
 
-    fn turn(&mut self) -> bool {
+    pub(super) fn turn(&mut self) -> bool {
         self.recorder.turn(&mut self.memory).unwrap()
     }
 
-    fn join(&mut self) {
+    pub(super) fn join(&mut self) {
         self.recorder.join(&mut self.memory).unwrap();
     }
 
     /// The value of an element, as the next function would find it.
-    fn value_at(&mut self, at: u32) -> Done<Value> {
+    pub(super) fn value_at(&mut self, at: u32) -> Done<Value> {
         self.recorder.value(&self.memory, at as usize)
     }
 
-    fn number(&self, at: u32) -> u64 {
+    pub(super) fn number(&self, at: u32) -> u64 {
         Function::ToInt.run(&self.field, &mut self.memory.clone(), [at, 0, 0]).unwrap().into()
     }
 }
@@ -173,12 +172,6 @@ fn what_is_known_is_gone_alone() {
     assert!(!run.turn());
     run.join();
     assert_eq!(run.steps(), [Step::IsTrue(INPUT)]);
-    // Guarded to be otherwise: it has both ways.
-    let mut run = Run::new(Record::All);
-    run.shift(X, 2000, 40).unwrap();
-    run.recorder.asserted(X, true, &run.memory).unwrap();
-    assert_eq!(run.recorder.fork(X, false, &run.memory), Ok(true));
-    assert!(run.recorder.turn(&mut run.memory).unwrap());
 }
 
 #[test]

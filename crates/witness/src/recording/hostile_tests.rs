@@ -1,6 +1,6 @@
 //! Modules of circom's that look at the bytes of values by themselves: not recorded, or replayed rightly.
 
-use crate::native::{put, Parts};
+use crate::native::{put, Function, Parts};
 use crate::{calculate, calculate_kept, Limits, Record, Recordings, Used};
 use std::sync::Mutex;
 
@@ -11,9 +11,9 @@ const SHARED: i32 = 1992;
 pub(super) const FREE: i32 = 60_000;
 
 #[derive(Default)]
-struct Memory {
+pub(super) struct Memory {
     kept: Mutex<Vec<u8>>,
-    used: Mutex<Vec<Used>>,
+    pub(super) used: Mutex<Vec<Used>>,
 }
 
 impl Recordings for Memory {
@@ -32,21 +32,33 @@ impl Recordings for Memory {
 
 /// The multiplier whose exports begin with other code.
 pub(super) fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
-    let parts = Parts::read(MULTIPLIER).unwrap();
-    let mut out = MULTIPLIER[..8].to_vec();
+    let imports = Parts::read(MULTIPLIER).unwrap().imports;
+    module(MULTIPLIER, false, &|index| {
+        let prefix = prefixes.iter().find(|(export, _)| number(MULTIPLIER, export) == index as u32 + imports);
+        prefix.map(|(_, code)| code.to_vec())
+    })
+}
+
+/// A module whose functions begin with other code, and that has a global number, if need be.
+pub(super) fn module(wasm: &[u8], has_global: bool, prefix: &dyn Fn(usize) -> Option<Vec<u8>>) -> Vec<u8> {
+    const EXPORTS: u8 = 7;
+    let parts = Parts::read(wasm).unwrap();
+    let mut out = wasm[..8].to_vec();
     for (id, range) in &parts.sections {
-        let mut contents = MULTIPLIER[range.clone()].to_vec();
+        let mut contents = wasm[range.clone()].to_vec();
         if *id == 10 {
             contents.clear();
             put(&mut contents, parts.bodies.len() as u32);
             for (index, body) in parts.bodies.iter().enumerate() {
                 let start = body.get_operators_reader().unwrap().original_position() - body.range().start;
                 let (locals, code) = body.as_bytes().split_at(start);
-                let prefix = prefixes.iter().find(|(export, _)| number(export) == index as u32 + parts.imports);
-                let body = [locals, prefix.map_or(&[][..], |(_, code)| code), code].concat();
+                let body = [locals, &prefix(index).unwrap_or_default(), code].concat();
                 put(&mut contents, body.len() as u32);
                 contents.extend(body);
             }
+        }
+        if *id == EXPORTS && has_global {
+            out.extend(b"\x06\x06\x01\x7f\x01\x41\0\x0b");
         }
         out.push(*id);
         put(&mut out, contents.len() as u32);
@@ -55,8 +67,24 @@ pub(super) fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-fn number(export: &str) -> u32 {
-    for payload in wasmparser::Parser::new(0).parse_all(MULTIPLIER) {
+/// A call of one of circom's functions.
+pub(super) fn calls(wasm: &[u8], function: Function, arguments: &[i32]) -> Vec<u8> {
+    let parts = Parts::read(wasm).unwrap();
+    let found = parts.field_functions().unwrap().1;
+    let index = found.iter().position(|found| *found == Some(function)).unwrap() as u32 + parts.imports;
+    call_number(index, arguments)
+}
+
+pub(super) fn call_number(index: u32, arguments: &[i32]) -> Vec<u8> {
+    let mut code: Vec<u8> = arguments.iter().flat_map(|&argument| constant(argument)).collect();
+    code.push(0x10);
+    put(&mut code, index);
+    code
+}
+
+/// The number of an export.
+pub(super) fn number(wasm: &[u8], export: &str) -> u32 {
+    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
         if let wasmparser::Payload::ExportSection(exports) = payload.unwrap() {
             return exports.into_iter().map(Result::unwrap).find(|found| found.name == export).unwrap().index;
         }
@@ -293,7 +321,7 @@ fn memory_is_watched_and_counted() {
 #[test]
 fn altered_idioms_give_what_the_module_gives() {
     let parts = Parts::read(MULTIPLIER).unwrap();
-    let body = &parts.bodies[(number("setInputSignal") - parts.imports) as usize];
+    let body = &parts.bodies[(number(MULTIPLIER, "setInputSignal") - parts.imports) as usize];
     let shared = [&[0x41][..], &[0xc0, 0x0f, 0x10]].concat();
     let at = body.as_bytes().windows(4).position(|bytes| bytes == shared).unwrap() + body.range().start - 2;
     let limits = Limits { memory_bytes: 64 << 20, steps: 10_000_000, time: None };

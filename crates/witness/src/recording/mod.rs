@@ -2,8 +2,12 @@
 //!
 //! [`Recorder`] watches one run: which bytes of the module's memory depend on the inputs, and of what values they are made. Where
 //! the module's own control hangs on such a value, the recording has a *guard*: the run goes the same way as long as the guards
-//! hold. Where both ways only calculate, it takes both ([`fork`]). [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
+//! hold. Where both ways only calculate, it takes both ([`fork`]), and within a function of the circuit's all ([`explore`]).
+//! [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
 
+mod explore;
+#[cfg(test)]
+mod explore_tests;
 mod file;
 mod fork;
 #[cfg(test)]
@@ -23,6 +27,7 @@ mod way_tests;
 
 use operation::Operation;
 
+pub(crate) use explore::{STRAYED, TOO_MANY};
 pub(crate) use file::{write, About, Recording, VERSION};
 pub(crate) use recorder::{Recorder, STEP_BYTES};
 pub(crate) use replay::replay;

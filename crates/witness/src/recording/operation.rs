@@ -138,6 +138,12 @@ fn product(field: &Field, a: Limbs, b: Limbs) -> Limbs {
         let wide = u128::from(a[0]) * u128::from(b[0]);
         return [wide as u64, (wide >> 64) as u64, 0, 0];
     }
+    // Bits, and what a condition chooses.
+    for (bit, other) in [(a, b), (b, a)] {
+        if (bit[0] >> 1 | bit[1] | bit[2] | bit[3]) == 0 {
+            return other.map(|limb| limb & bit[0].wrapping_neg());
+        }
+    }
     field.mul(field.mul(a, b), field.r2)
 }
 

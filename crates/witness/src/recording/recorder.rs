@@ -3,6 +3,7 @@
 //! Every access to the memory is told here before or after it is made, see [`crate::native`]. A value that depends on the inputs
 //! may be moved, be an operand of a field function, or decide by a guard. Anything else ends the recording, never the run.
 
+use super::explore::{Calls, STRAYED};
 use super::fork::Fork;
 use super::operation::Operation;
 use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
@@ -37,6 +38,8 @@ pub(crate) struct Recorder {
     pub(super) line: Line,
     /// The branch that is being run both ways.
     pub(super) fork: Option<Fork>,
+    /// The circuit's functions that are being run.
+    pub(super) calls: Calls,
     places: HashMap<Limbs, u32, RandomState>,
     known: HashMap<(Operation, Value, Value), Value, RandomState>,
     guarded: HashSet<Step>,
@@ -61,6 +64,7 @@ impl Recorder {
             shadow,
             line,
             fork: None,
+            calls: Calls::new(),
             places: HashMap::default(),
             known: HashMap::default(),
             guarded: HashSet::new(),
@@ -80,16 +84,20 @@ impl Recorder {
 
     /// Bytes that watching a memory takes.
     pub(crate) fn bytes_of(memory_bytes: usize) -> usize {
-        Shadow::bytes_of(memory_bytes)
+        Shadow::bytes_of(memory_bytes).saturating_add(Calls::bytes_of(memory_bytes))
     }
 
+    /// Steps, and all else by the steps that would take as much.
     pub(crate) fn steps(&self) -> usize {
-        self.line.steps.len() + self.line.constants.len()
+        self.line.steps.len() + self.line.constants.len() + self.calls.held()
     }
 
     /// What was recorded.
-    pub(crate) fn finish(self) -> Line {
-        self.line
+    pub(crate) fn finish(self) -> Result<Line> {
+        match self.calls.are_runs() {
+            true => Ok(self.line),
+            false => Err(Refused(STRAYED)),
+        }
     }
 
     /// The module reads bytes by its own code.
@@ -244,7 +252,7 @@ impl Recorder {
         })
     }
 
-    /// The function has been called, and `memory` is as it left it.
+    /// The function has been called, and `memory` is as it left it. Returns the result that the module is to see.
     pub(crate) fn after(
         &mut self,
         plan: Plan,
@@ -252,16 +260,16 @@ impl Recorder {
         arguments: [u32; 3],
         result: u32,
         memory: &[u8],
-    ) -> Result<()> {
+    ) -> Result<u32> {
         let [r, a, b] = arguments;
         match plan {
-            Plan::Words => self.words(function, arguments),
+            Plan::Words => self.words(function, arguments).map(|()| result),
             Plan::Plain(operands) => {
                 operands.into_iter().try_for_each(|at| self.settle(at, memory, false))?;
-                match Operation::of(function) {
-                    Some(_) => self.settle(r, memory, true),
-                    None => Ok(()),
+                if Operation::of(function).is_some() {
+                    self.settle(r, memory, true)?;
                 }
+                Ok(result)
             }
             Plan::Of(mut values, plain) => {
                 for (value, plain) in values.iter_mut().zip(plain) {
@@ -302,8 +310,8 @@ impl Recorder {
     }
 
     /// A function was called on elements of these values.
-    fn used(&mut self, function: Function, [r, a, b]: [u32; 3], values: [Value; 2], result: u32) -> Result<()> {
-        let [x, y] = values;
+    fn used(&mut self, function: Function, [r, a, b]: [u32; 3], values: [Value; 2], result: u32) -> Result<u32> {
+        let [x, mut y] = values;
         match function {
             Function::IsTrue => return self.branch(x, result != 0),
             Function::ToInt => {
@@ -312,12 +320,12 @@ impl Recorder {
                     return Err(Refused("a place in an array depends on its inputs"));
                 }
                 // It leaves what it was: limbs that are normal, or an element in whatever form.
-                return Ok(());
+                return Ok(result);
             }
             Function::ToLongNormal => {
                 self.shadow.set(r as usize / WORD + 1, Tag::Clean);
                 self.shadow.set_limbs(r as usize / WORD + LIMBS, x);
-                return Ok(());
+                return Ok(result);
             }
             Function::EqR => {
                 self.retag([(r, x), (a, y)])?;
@@ -327,10 +335,21 @@ impl Recorder {
             _ => {}
         }
         let operation = Operation::of(function).ok_or(Refused("it calls a function that is not known here"))?;
+        self.retag([(a, x), (if operation.is_unary() { a } else { b }, y)])?;
+        if operation.may_fail() && self.is_conditional() && !self.is_nonzero(y) {
+            // By 1 where it would be by 0, which must not be where its conditions hold.
+            let zero = self.constant([0; 4])?;
+            let is_zero = self.compute(Operation::Eq, y, zero)?;
+            self.must_not(is_zero)?;
+            y = self.compute(Operation::Add, y, is_zero)?;
+        }
         let value = self.compute(operation, x, y)?;
-        let b = if operation.is_unary() { a } else { b };
-        self.retag([(a, x), (b, y)])?;
-        self.retag([(r, value); 2])
+        self.retag([(r, value); 2])?;
+        Ok(result)
+    }
+
+    fn is_nonzero(&self, value: Value) -> bool {
+        matches!(value, Value::Constant(i) if self.line.constants.get(i as usize).is_some_and(|limbs| *limbs != [0; 4]))
     }
 
     /// Elements that a function has used: their form may depend on the inputs from now on.
@@ -348,14 +367,36 @@ impl Recorder {
         Ok(())
     }
 
-    /// The module goes on by what a value is.
-    fn branch(&mut self, value: Value, is_true: bool) -> Result<()> {
-        // What is guarded already says nothing more.
-        if self.which == Record::Unbranched && !matches!(value, Value::Constant(_)) && !self.is_guarded(value, is_true)
-        {
+    /// The module goes on by what a value is, or as it is told here.
+    fn branch(&mut self, value: Value, is_true: bool) -> Result<u32> {
+        let known = match self.decided(value, is_true) {
+            Some(outcome) => Some(outcome),
+            None => self.chooses(value, is_true)?,
+        };
+        if let Some(outcome) = known {
+            return Ok(outcome.into());
+        }
+        if self.which == Record::Unbranched {
             return Err(Refused(BRANCHED));
         }
-        self.guard(value, guard(value, is_true))
+        self.guard(value, guard(value, is_true))?;
+        Ok(is_true.into())
+    }
+
+    /// A loop ends unless the element there is true. That it does is what every run has that is recorded by [`Record::Unbranched`].
+    pub(crate) fn repeats(&mut self, at: u32, is_true: bool, memory: &[u8]) -> Result<bool> {
+        let Operand::Of(value) = self.operand(memory, at)? else { return Ok(is_true) };
+        if let Some(outcome) = self.decided(value, is_true) {
+            return Ok(outcome);
+        }
+        if !is_true || !self.calls.are_runs() {
+            return self.must_not(value).map(|()| false);
+        }
+        match self.calls.are_none() {
+            true => self.branch(value, true).map(|outcome| outcome != 0),
+            // How often it repeats is not known: its ways may have no end.
+            false => Err(Refused(BRANCHED)),
+        }
     }
 
     pub(super) fn is_guarded(&self, value: Value, is_true: bool) -> bool {
@@ -369,13 +410,27 @@ impl Recorder {
         Ok(())
     }
 
-    /// `Fr_isTrue` was called on what is asserted. Every run that is recorded has it true: where it is not, the module prints.
-    pub(crate) fn asserted(&mut self, at: u32, is_true: bool, memory: &[u8]) -> Result<()> {
-        match self.operand(memory, at)? {
-            Operand::Plain(_) => Ok(()),
-            Operand::Of(_) if !is_true => Err(Refused(FAILED)),
-            Operand::Of(value) => self.guard(value, Step::IsTrue(value)),
+    /// It must be 0 in every run that is recorded.
+    pub(super) fn assert_zero(&mut self, value: Value) -> Result<()> {
+        self.guard(value, Step::IsFalse(value))
+    }
+
+    /// `Fr_isTrue` was called on what is asserted. Every run that is recorded has it true: where it is not, the module prints. Returns what
+    /// the module is to see.
+    pub(crate) fn asserted(&mut self, at: u32, is_true: bool, memory: &[u8]) -> Result<bool> {
+        let value = match self.operand(memory, at)? {
+            Operand::Plain(_) if is_true || self.calls.are_runs() => return Ok(is_true),
+            Operand::Of(_) if !is_true && self.calls.are_runs() => return Err(Refused(FAILED)),
+            Operand::Plain(limbs) => self.constant(limbs)?,
+            Operand::Of(value) => value,
+        };
+        if self.is_conditional() {
+            let fails = self.compute(Operation::Lnot, value, value)?;
+            self.must_not(fails)?;
+        } else {
+            self.guard(value, Step::IsTrue(value))?;
         }
+        Ok(true)
     }
 
     /// `setInputSignal`'s way to store an input: short where it fits.

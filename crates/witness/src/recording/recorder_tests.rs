@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// Clean bytes.
-    fn write(&mut self, at: u32, bytes: &[u8]) {
+    pub(super) fn write(&mut self, at: u32, bytes: &[u8]) {
         let at = at as usize;
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
         self.recorder.wrote(at, bytes.len()).unwrap();
@@ -59,8 +59,7 @@ impl Run {
     pub(super) fn call(&mut self, function: Function, arguments: [u32; 3]) -> Done<u32> {
         let plan = self.recorder.before(function, arguments, &self.memory)?;
         let result = function.run(&self.field, &mut self.memory, arguments).expect("inside of the memory");
-        self.recorder.after(plan, function, arguments, result, &self.memory)?;
-        Ok(result)
+        self.recorder.after(plan, function, arguments, result, &self.memory)
     }
 
     /// An element of the input's value at `X`, and one that is clean, 7, at `Y`.
@@ -72,7 +71,7 @@ impl Run {
     }
 
     pub(super) fn steps(self) -> Vec<Step> {
-        self.recorder.finish().steps
+        self.recorder.finish().unwrap().steps
     }
 }
 
@@ -276,7 +275,7 @@ fn inputs_and_wires_are_whole() {
         let mut run = Run::two();
         change(&mut run);
         run.recorder.wire(at as usize, &memory)?;
-        Ok(run.recorder.finish().wires[0])
+        Ok(run.recorder.finish().unwrap().wires[0])
     };
     const NO_WIRE: &str = "a wire's value is not that of one element";
     assert_eq!(wire(LIMBS, &|_| ()), Ok(INPUT));

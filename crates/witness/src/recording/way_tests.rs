@@ -1,7 +1,7 @@
 //! Branches in modules: which are run both ways, and that the memory is then the run's own.
 
-use super::hostile_tests::{code, constant, refused, runs, with, FREE, LOAD, MULTIPLIER, STORE};
-use crate::native::{put, Function, Parts};
+use super::hostile_tests::{call_number, calls, code, constant, refused, runs, with, FREE, LOAD, MULTIPLIER, STORE};
+use crate::native::{Function, Parts};
 use crate::Used;
 
 /// The module's signals: its output and its inputs.
@@ -24,19 +24,8 @@ const IF: &[u8] = b"\x04\x40";
 const ELSE: &[u8] = b"\x05";
 const END: &[u8] = b"\x0b";
 
-/// A call of one of circom's functions.
 fn call(function: Function, arguments: &[i32]) -> Vec<u8> {
-    let parts = Parts::read(MULTIPLIER).unwrap();
-    let found = parts.field_functions().unwrap().1;
-    let index = found.iter().position(|found| *found == Some(function)).unwrap() as u32 + parts.imports;
-    call_number(index, arguments)
-}
-
-fn call_number(index: u32, arguments: &[i32]) -> Vec<u8> {
-    let mut code: Vec<u8> = arguments.iter().flat_map(|&argument| constant(argument)).collect();
-    code.push(0x10);
-    put(&mut code, index);
-    code
+    calls(MULTIPLIER, function, arguments)
 }
 
 /// Whether b is below 6, on the stack.
