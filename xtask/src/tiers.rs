@@ -46,7 +46,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "sim",
         needs: "g++",
-        files: "array device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host",
+        files: "array device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host processes",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {
