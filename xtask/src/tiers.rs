@@ -53,7 +53,7 @@ const TIERS: [Tier; 8] = [
         name: "binary",
         needs: "nvcc",
         files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures porep program prove recordings reduce \
-                serve sort vector wait",
+                run serve sort vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node, Chromium", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },
