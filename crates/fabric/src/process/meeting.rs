@@ -110,7 +110,7 @@ impl Meeting {
 
     /// The meeting that the environment names; `None` where this process was started alone. `tandem run` sets `TANDEM_RANK`,
     /// `TANDEM_SIZE` and `TANDEM_MEET`. Without the first two, those of Open MPI, PMI and Slurm count; a place that is not named follows
-    /// from the number of Slurm's step or the name of Open MPI's job.
+    /// from the name of PMIx's job or the number of Slurm's step.
     ///
     /// # Errors
     /// A variable is no number, or is missing; processes on other hosts.
@@ -137,12 +137,9 @@ impl Meeting {
             if size == "SLURM_NTASKS" && number("SLURM_NNODES")?.is_some_and(|nodes| nodes > 1) {
                 return Err(failed("SLURM_NNODES is above 1: all processes of a team are of one host"));
             }
-            let named = || -> Option<String> {
-                let name = match size {
-                    "SLURM_NTASKS" => format!("slurm-{}-{}", get("SLURM_JOB_ID")?, get("SLURM_STEP_ID")?),
-                    "OMPI_COMM_WORLD_SIZE" => get("PMIX_NAMESPACE")?,
-                    _ => return None,
-                };
+            let slurm = || Some(format!("slurm-{}-{}", get("SLURM_JOB_ID")?, get("SLURM_STEP_ID")?));
+            let named = || {
+                let name = get("PMIX_NAMESPACE").or_else(slurm)?;
                 let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
                 Some(in_temporary(&name.chars().map(plain).collect::<String>()))
             };
