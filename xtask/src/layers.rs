@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// From the bottom up, each with the types that the crate's root gives out of it. A part may name those below it, and not those beside it.
 const LAYERS: [(&[&str], &[&str]); 6] = [
     (&["machine"], &[]),
-    (&["bound"], &[]),
+    (&["bound", "process"], &["Meeting", "Process"]),
     (&["cuda", "sim"], &[]),
     (&["world"], &[]),
     (&["rank", "symmetric", "onesided", "pe", "queue"], &["Symmetric", "OneSided", "Pe", "Queue", "Event", "Graph"]),

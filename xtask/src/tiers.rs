@@ -46,14 +46,14 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "sim",
         needs: "g++",
-        files: "array device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host",
+        files: "array device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host processes",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {
         name: "binary",
         needs: "nvcc",
         files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures porep program prove recordings reduce \
-                serve sort sumcheck vector wait",
+                run serve sort sumcheck vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node, Chromium", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },

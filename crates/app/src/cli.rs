@@ -128,6 +128,14 @@ pub(crate) enum Command {
         tandem plan allreduce --gpus all --preset hgx-h200\n  \
         tandem plan broadcast --gpus 0,1 --helpers all --preset dgx1-v100 --draw plan.svg")]
     Plan(Plan),
+    /// Start a program several times, as the processes of one team
+    #[command(
+        after_help = "Each process finds its rank, how many there are, and where they meet in TANDEM_RANK, TANDEM_SIZE and TANDEM_MEET. What it\n\
+        prints has the rank before each line. When one ends with another status than 0, the others are ended, and its status is\n\
+        that of tandem run (128 + N after signal N). Ctrl-C and SIGTERM end all. None is left in any case.\n\n\
+        Example:\n  tandem run -n 4 target/debug/examples/shift"
+    )]
+    Run(crate::run::Run),
     /// Hash the elements in a file
     Hash {
         #[command(subcommand)]

@@ -4,7 +4,7 @@ use tandem_console::report;
 use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 16] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 17] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
     ("TANDEM_GPU_MEMORY", "--gpu-memory", "memory to take of each GPU, at most, such as 16GiB"),
@@ -28,6 +28,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 16] = [
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),
     ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
     ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),
+    ("TANDEM_MEET", "", "where processes of a team meet: a folder or tcp:HOST:PORT"),
     ("NO_COLOR", "", "if not empty: no colour, unless --color says so (https://no-color.org)"),
 ];
 
@@ -37,7 +38,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 31] = [
+const OTHERS: [&str; 34] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -57,10 +58,12 @@ const OTHERS: [&str; 31] = [
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",
+    "TANDEM_RANK",
     "TANDEM_REQUIRE_GPU",
     "TANDEM_REQUIRE_GRPC",
     "TANDEM_REQUIRE_NVCC",
     "TANDEM_REQUIRE_S3",
+    "TANDEM_SIZE",
     "TANDEM_TEST_CHILD",
     "TANDEM_TEST_PES",
     "TANDEM_TEST_FOLDER",
@@ -68,6 +71,7 @@ const OTHERS: [&str; 31] = [
     "TANDEM_TEST_LIMITED_COEFFICIENTS",
     "TANDEM_TEST_NO_THREADS",
     "TANDEM_TEST_PIECES",
+    "TANDEM_TEST_ROUNDS",
     "TANDEM_WRITE_PARAMS",
 ];
 

@@ -24,6 +24,7 @@ mod native;
 mod plan;
 mod prepare;
 mod reduce;
+mod run;
 mod serve;
 mod setup;
 mod sort;
@@ -88,6 +89,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Cache(args) => cache::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Plan(args) => plan::run(args, session.quiet),
+        Command::Run(args) => run::run(args),
         Command::Bench(args) => tandem_bench::run(session, args),
         Command::Serve(args) => serve::run(session, args),
         Command::ServeWorker(args) => serve::worker(session, args),

@@ -73,6 +73,7 @@ fn named(command: &Command) -> Named {
         | Command::Keys { .. }
         | Command::Tokens { .. }
         | Command::Doctor(_)
+        | Command::Run(_)
         | Command::Cache(_)
         | Command::Completions { .. }
         | Command::Help { .. }

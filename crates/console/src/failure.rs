@@ -40,6 +40,11 @@ impl Failure {
         Self { status: 3, message: message.into() }
     }
 
+    /// A program that was started ended with this status.
+    pub fn ended(status: u8, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
     /// Nobody reads the rows of a bench any more, so that it measures no further; what it has measured was right.
     pub fn unread() -> Self {
         Self { status: 0, message: String::new() }

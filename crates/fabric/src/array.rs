@@ -239,7 +239,8 @@ impl<T: Pod> GlobalArray<T> {
         kernel: impl Fn(tandem_cuda::ffi::tandem_stream, &ffi::tandem_team, &ffi::tandem_array) -> i32,
         program: impl Fn(usize, &mut T) + Clone + Send + Sync + 'static,
     ) -> Result<()> {
-        for (pe, queue) in self.team.queues().iter().enumerate() {
+        for queue in self.team.queues() {
+            let pe = queue.me();
             if queue.stream().is_some() {
                 let array = self.handle(queue)?;
                 queue.keep(&self.part);
@@ -282,8 +283,9 @@ impl<T: Pod> GlobalArray<T> {
         }
         self.team.barrier()?;
         let mut long = Vec::new();
-        for (pe, queue) in self.team.queues().iter().enumerate() {
-            if is_fine && queue.stream().is_some() {
+        for pe in 0..self.team.size() {
+            let queue = self.team.core().is_local(pe).then(|| self.team.queue(pe));
+            if let Some(queue) = queue.filter(|queue| is_fine && queue.stream().is_some()) {
                 let (to, source) = (self.handle(queue)?, from.handle(queue)?);
                 queue.keep(&self.part);
                 queue.keep(&from.part);
@@ -294,8 +296,9 @@ impl<T: Pod> GlobalArray<T> {
                 let to = self.part.slice(piece.to..piece.to + piece.len)?;
                 let source = from.part.slice(piece.from..piece.from + piece.len)?;
                 if self.ways.is_some() && piece.from_pe != pe && piece.len * size_of::<T>() >= shortest_send {
+                    // Every process names all of them.
                     long.push((piece.from_pe, pe, source, to));
-                } else {
+                } else if let Some(queue) = queue {
                     queue.get(&to, &source, piece.from_pe)?;
                 }
             }

@@ -20,7 +20,8 @@ use tandem_cuda::DeviceBuffer;
 /// buffers go by the order of the job. A handle: clones are the same.
 ///
 /// Every operation is added to the queue ([`Team::queue`]) of each PE that takes part, helpers included, and is done in its
-/// order; nothing has happened when the call returns. [`Collectives::now`] gives the same operations done on return.
+/// order; nothing has happened when the call returns. [`Collectives::now`] gives the same operations done on return. Where the team is of
+/// several processes, each calls the same operations in the same order, and tells its own PEs.
 ///
 /// `from` and `to` may be the same memory in `broadcast`, `reduce` and `all_reduce`; else they must not overlap. `all_gather_in_place` takes
 /// one memory for both.
@@ -60,7 +61,7 @@ impl Collectives {
             return Err(Error::invalid(op, "a job needs at least one PE"));
         }
         for (i, &pe) in job.iter().enumerate() {
-            team.queues().get(pe).ok_or_else(|| Error::invalid(op, format!("there is no PE {pe}")))?;
+            team.core().member(op, pe)?;
             if job[..i].contains(&pe) {
                 return Err(Error::invalid(op, format!("PE {pe} is named twice")));
             }
@@ -81,11 +82,12 @@ impl Collectives {
             share: Mutex::new(Share::new(100.0 * tuning.host_share, 10.0, 150.0)),
             last_through: AtomicU64::default(),
         };
-        let executor = Executor { planner, mail: Mutex::default(), gpus, links: Mutex::default() };
+        let executor =
+            Executor { planner, mail: Mutex::default(), runs: Mutex::default(), gpus, links: Mutex::default() };
         Ok(Self { executor: Arc::new(executor), is_now: false })
     }
 
-    /// These operations, each done on all PEs when the call returns, after all that the queues were told before. Small ones
+    /// These operations, each done on all PEs of this process when the call returns, after all that the queues were told before. Small ones
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
         Self { executor: self.executor.clone(), is_now: true }
@@ -236,6 +238,7 @@ impl Collectives {
     fn host_links<T: Pod>(&self, op: &'static str, host: usize, memory: &Symmetric<T>) -> Result<Arc<HostLinks>> {
         let executor = &self.executor;
         executor.planner.team.check()?;
+        executor.planner.team.core().world.of_one_process(op)?;
         let (len, job) = (memory.len(), self.job());
         if len.checked_mul(job.len()) != Some(host) {
             let problem = format!("{host} elements of host memory for {len} of each of {} PEs", job.len());
@@ -364,7 +367,7 @@ impl CollectiveGroup<'_> {
             .planner
             .job
             .iter()
-            .map(|&pe| executor.planner.team.queue(pe).address(memory))
+            .map(|&pe| executor.planner.team.core().address(Operation::AllGather.name(), memory, pe))
             .collect::<Result<_>>()?;
         self.gather_in_place::<T>(memory.len(), at, vec![memory.cast::<u8>()?])
     }

@@ -41,6 +41,14 @@ pub enum Error {
         /// What stood against it.
         reason: String,
     },
+    /// Processes have not met, do not agree, or one of them is gone.
+    #[error("{op}: {problem}")]
+    Processes {
+        /// The operation.
+        op: &'static str,
+        /// Which process has not done what was expected.
+        problem: String,
+    },
     /// Two PEs do not reach each other's memory.
     #[error("PE {from} does not reach the memory of PE {to}: {reason}")]
     NoPeer {
@@ -77,5 +85,9 @@ pub enum Error {
 impl Error {
     pub(crate) fn invalid(op: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { op, problem: problem.into() }
+    }
+
+    pub(crate) fn processes(op: &'static str, problem: impl Into<String>) -> Self {
+        Self::Processes { op, problem: problem.into() }
     }
 }

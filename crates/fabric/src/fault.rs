@@ -1,6 +1,6 @@
 //! What goes wrong between PEs, and is found out while they run.
 
-use crate::ffi;
+use crate::{ffi, Process};
 use std::fmt;
 
 /// A wait that took too long, or an access past the end. The team that had it is unusable from then on.
@@ -12,6 +12,8 @@ pub struct Fault {
     pub waiter: usize,
     /// The PE of the team that it waited for or accessed, where that is known.
     pub peer: Option<usize>,
+    /// The process that has the peer, if the team is of several.
+    pub process: Option<Process>,
     /// Where, in words: which byte of which allocation.
     pub place: String,
     /// What the word was last; the last command that was done for [`FaultKind::Command`], milliseconds of waiting for
@@ -37,12 +39,15 @@ pub enum FaultKind {
     /// whose host link carries it, or by copy engines ([`crate::Collectives`]), where it is the PE whose queue or copies did not come. The
     /// copy may still happen: memory of the fabric is given back behind it.
     Copy,
+    /// The process that has the peer has ended without a farewell.
+    Process,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { waiter, place, seen, wanted, .. } = self;
-        let peer = self.peer.map_or("a PE that was not named".into(), |peer| format!("PE {peer}"));
+        let of = self.process.map_or(String::new(), |process| format!(" of {process}"));
+        let peer = self.peer.map_or("a PE that was not named".into(), |peer| format!("PE {peer}{of}"));
         match self.kind {
             FaultKind::Wait => {
                 write!(f, "PE {waiter} waited in vain for {peer}: {place} was {seen}, wanted {wanted}")
@@ -50,6 +55,7 @@ impl fmt::Display for Fault {
             FaultKind::Barrier => {
                 write!(f, "PE {waiter} waited in vain for {peer} at barrier {wanted}: it has come to {seen} of them")
             }
+            FaultKind::Process => write!(f, "{peer} is lost: its process has ended while the team was open"),
             FaultKind::Bounds => write!(f, "PE {waiter} accessed {wanted} bytes of {peer} past the end: {place}"),
             FaultKind::Command => {
                 write!(
@@ -81,20 +87,27 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// In words; `describe` says where an address is.
-    pub(crate) fn fault(self, describe: impl FnOnce(u64) -> String) -> Fault {
+    /// In words; `describe` says where an address is, `process_of` which process has a PE of the team.
+    pub(crate) fn fault(
+        self,
+        describe: impl FnOnce(u64) -> String,
+        process_of: impl FnOnce(usize) -> Option<Process>,
+    ) -> Fault {
         let kind = match self.what as i32 {
             ffi::TANDEM_FAULT_BARRIER => FaultKind::Barrier,
             ffi::TANDEM_FAULT_BOUNDS => FaultKind::Bounds,
             ffi::TANDEM_FAULT_COMMAND => FaultKind::Command,
             ffi::TANDEM_FAULT_COPY => FaultKind::Copy,
+            ffi::TANDEM_FAULT_PROCESS => FaultKind::Process,
             _ => FaultKind::Wait,
         };
         let known = self.peer < ffi::TANDEM_FABRIC_MAX_PES as u32;
+        let peer = known.then_some(self.peer as usize);
         Fault {
             kind,
             waiter: self.waiter as usize,
-            peer: known.then_some(self.peer as usize),
+            peer,
+            process: peer.and_then(process_of),
             place: describe(self.place),
             seen: self.seen,
             wanted: self.wanted,
@@ -111,7 +124,7 @@ mod tests {
         let most = ffi::TANDEM_FABRIC_MAX_PES as u32;
         let peer = |peer| {
             let record = Record { what: 0, waiter: 1, peer, place: 2, seen: 3, wanted: 4 };
-            record.fault(|place| place.to_string()).peer
+            record.fault(|place| place.to_string(), |_| None).peer
         };
         assert_eq!([0, most - 1, most, u32::MAX].map(peer), [Some(0), Some(most as usize - 1), None, None]);
     }

@@ -75,6 +75,9 @@ pub const TANDEM_FAULT_COMMAND: i32 = 4;
 /// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
 pub const TANDEM_FAULT_COPY: i32 = 5;
 
+/// The process of `peer` has ended while the team was open. The host records it.
+pub const TANDEM_FAULT_PROCESS: i32 = 6;
+
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -39,6 +39,8 @@
 //! [`Queue::synchronize`] and [`Team::check`] return a [`Fault`] that names who waited, for whom, and for which word, and
 //! the team is unusable from then on. The process and other teams go on.
 //!
+//! **Several processes** may make up a team of pretend PEs ([`Team::sim_in`]). Each tells its own PEs what to do. [`launch`] starts them.
+//!
 //! **Kernels** do the same from inside, on any GPU's memory: `native/include/tandem/fabric.cuh` is the device API, header
 //! only, and [`Queue::call`] launches what uses it; [`Team::launch`] starts kernels that wait for each other on all PEs at
 //! once. Steps and kernels can be recorded into a CUDA graph ([`Queue::capture`]).
@@ -66,6 +68,7 @@ mod op;
 mod pe;
 mod planner;
 pub mod probe;
+mod process;
 mod queue;
 mod rank;
 mod sim;
@@ -86,6 +89,7 @@ pub use host::HostLinks;
 pub use memory::Memory;
 pub use onesided::OneSided;
 pub use pe::Pe;
+pub use process::{launch, Launch, Launched, Meeting, Process};
 pub use queue::{Event, Graph, Queue};
 pub use rank::MAX_PES;
 pub use symmetric::Symmetric;

@@ -6,11 +6,15 @@ use crate::op::Op;
 use crate::{ffi, Result};
 use std::any::Any;
 use std::fmt::Debug;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Regions that can be registered at a time.
 pub(crate) const MAX_REGIONS: usize = ffi::TANDEM_FABRIC_MAX_REGIONS as usize;
+
+/// Words of 64 bits that a record of a fault takes, where a machine keeps it in its PE's memory.
+pub(crate) const RECORD_WORDS: u64 = 7;
 
 /// Memory and queues of the PEs of a world. Addresses and offsets were checked by the caller.
 pub(crate) trait Machine: Send + Sync {
@@ -20,16 +24,22 @@ pub(crate) trait Machine: Send + Sync {
     fn granule(&self) -> u64;
     /// What PE `pe` is, such as `cuda:0`.
     fn name(&self, pe: usize) -> String;
-    /// Puts memory, all zero, behind the bytes of PE `pe`'s window from `from` to `to`; all PEs that may reach it do.
-    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()>;
-    /// Takes away what a call of `map` with the same arguments has put there.
+    /// Puts memory, all zero, behind the bytes of PE `pe`'s window from `from` to `to`; all PEs of this process that may reach it do.
+    /// Where the world has several processes the others get the memory by what is returned ([`Machine::import`]).
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>>;
+    /// Puts `memory`, which `map` has returned in another process, behind the bytes of a window of that process's PE `pe`.
+    fn import(&self, pe: usize, _from: u64, _to: u64, _memory: OwnedFd) -> Result<()> {
+        Err(crate::Error::invalid("share memory", format!("{} is of one process", self.name(pe))))
+    }
+    /// Takes away what a call of `map` or `import` with the same arguments has put there.
     fn unmap(&self, pe: usize, from: u64, to: u64);
     /// Copies to PE `pe`'s memory; done when it returns.
     fn write(&self, pe: usize, to: u64, from: &[u8]) -> Result<()>;
     /// Copies from PE `pe`'s memory; done when it returns.
     fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Result<()>;
-    /// Where a team of `size` PEs records its faults.
-    fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
+    /// Where a team records its faults. `places` has, by PE of the team, the address of [`RECORD_WORDS`] words of zeros in that PE's
+    /// memory, for a machine that keeps them there.
+    fn faults(&self, places: &[u64]) -> Result<Arc<dyn Faults>>;
     /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
     fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn CommandQueue>>;
     /// A queue of PE `pe` that is a stream of the caller's, of that PE's device.

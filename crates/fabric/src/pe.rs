@@ -148,7 +148,7 @@ impl Pe {
             (0..args.count).map(word).collect::<std::result::Result<_, _>>().map_err(|at| self.unmapped(at))?;
         let is = |word: &Word| compares(args.kind, args.compare, word.load(), args.wanted);
         let mut open = 0;
-        let ended = self.poll(|| match args.mode {
+        let ended = self.poll(args.from, || match args.mode {
             ffi::TANDEM_WAIT_ALL => {
                 open += words[open..].iter().take_while(|word| is(word)).count();
                 open == words.len()
@@ -200,7 +200,7 @@ impl Pe {
         }
         for pe in 0..core.members.len() {
             let theirs = word(arrived(me, pe))?;
-            match self.poll(|| theirs.load() >= round) {
+            match self.poll(pe as u32, || theirs.load() >= round) {
                 Ended::Ready => {}
                 Ended::Poisoned => return Err(self.poisoned()),
                 Ended::Expired => {
@@ -213,8 +213,8 @@ impl Pe {
         Ok(())
     }
 
-    /// Calls `ready` until it is true, the team has a fault, or its timeout has passed.
-    fn poll(&self, mut ready: impl FnMut() -> bool) -> Ended {
+    /// Calls `ready` until it is true, the team has a fault, its timeout has passed, or the process of `peer` has left.
+    fn poll(&self, peer: u32, mut ready: impl FnMut() -> bool) -> Ended {
         let core = &self.seat.core;
         let at = core.state(self.seat.me) + std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
         let begun = Instant::now();
@@ -230,7 +230,9 @@ impl Pe {
                 if self.memory.word(at, ffi::TANDEM_WORD_U32).is_ok_and(|word| word.load() != 0) {
                     return Ended::Poisoned;
                 }
-                if begun.elapsed() > core.timeout {
+                // Asked before the last look: what one that has left did is there then.
+                let is_over = core.has_left(peer as usize) || begun.elapsed() > core.timeout;
+                if is_over && !ready() {
                     return Ended::Expired;
                 }
             }

@@ -252,10 +252,10 @@ impl Planner {
         let staging = self.staging(most + room)?;
         let place = |pe: usize, at: u64| -> Result<u64> {
             if pe < pes {
-                return Ok(self.team.queue(pe).address(&staging)? + at);
+                return Ok(self.team.core().address("collective", &staging, pe)? + at);
             }
             // In the sim host memory is the end of what the first PE has.
-            Ok(at + if host == 0 { self.team.queue(0).address(&staging)? + most } else { host })
+            Ok(at + if host == 0 { self.team.core().address("collective", &staging, 0)? + most } else { host })
         };
         let bounds = items.iter().zip(tables).zip(nodes).map(|((item, schedule), (nodes, at))| {
             let by_node = |list: &[u64]| (0..nodes.len()).map(|i| list.get(i).copied().unwrap_or(0)).collect();

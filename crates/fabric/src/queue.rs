@@ -171,6 +171,11 @@ impl Queue {
         self.seat.core.handle(self.seat.me)
     }
 
+    /// Whether it is that of PE `pe` of the team.
+    pub(crate) fn is_of(&self, pe: usize) -> bool {
+        self.seat.me == pe
+    }
+
     /// Whether all that it was told is known to be done.
     pub(crate) fn is_idle(&self) -> bool {
         !self.busy.load(Ordering::SeqCst)

@@ -2,11 +2,13 @@
 
 use crate::bound::{self, Late, Watch};
 use crate::fault::{Fault, Record};
-use crate::machine::{CommandQueue, Faults, Seat};
+use crate::machine::{CommandQueue, Faults, Seat, RECORD_WORDS};
 use crate::op::Op;
+use crate::process::{Group, Process, Watcher};
 use crate::world::{Allocation, World};
 use crate::{ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Where behind a team's state the word is that the host fetches to.
 pub(crate) const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
+/// Where behind it the record of the PE's fault is, if it is in its memory.
+const RECORD: u64 = FETCHED + size_of::<u64>() as u64;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,7 +39,7 @@ pub(crate) struct TeamState {
     pub(crate) members: Vec<usize>,
     /// The first PE that does not reach another one, and that one, if there are such.
     refused: Option<(usize, usize)>,
-    /// A tandem_team_state on each PE, and behind it a word for what the host fetches.
+    /// A tandem_team_state on each PE, and behind it a word for what the host fetches and room for a record of a fault.
     state: Arc<Allocation>,
     /// Held while that word is used.
     pub(crate) fetching: Mutex<()>,
@@ -116,12 +120,50 @@ impl TeamState {
         members: Vec<usize>,
         timeout: Duration,
     ) -> Result<Arc<Self>> {
-        let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
-        let faults = world.machine.faults(members.len())?;
+        let state = world.alloc(RECORD + 8 * RECORD_WORDS)?;
+        let place = |&pe: &usize| state.address(pe).map_or(0, |at| at + RECORD);
+        let faults = world.machine.faults(&members.iter().map(place).collect::<Vec<_>>())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
         let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
         let (fetching, dead, watches) = (Mutex::default(), OnceLock::new(), Mutex::default());
-        Ok(Arc::new(TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, timeout }))
+        let group = world.group.clone();
+        let team =
+            Arc::new(TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, timeout });
+        if let Some(group) = group {
+            let watcher: Arc<dyn Watcher> = team.clone();
+            group.watch(&watcher);
+        }
+        Ok(team)
+    }
+
+    /// The PEs that this process has.
+    pub(crate) fn local(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.members.len()).filter(|&pe| self.is_local(pe))
+    }
+
+    /// Whether this process has the team's PE `pe`.
+    pub(crate) fn is_local(&self, pe: usize) -> bool {
+        self.members.get(pe).is_some_and(|pe| self.world.local.contains(pe))
+    }
+
+    /// The processes of the world, if there are several.
+    pub(crate) fn group(&self) -> Option<&Arc<Group>> {
+        self.world.group.as_ref()
+    }
+
+    /// The process that has the team's PE `pe`, if there are several.
+    pub(crate) fn process_of(&self, pe: usize) -> Option<Process> {
+        self.group()?.process_of(*self.members.get(pe)?)
+    }
+
+    /// Whether the process of the team's PE `pe` has left: it does nothing any more, and all that it did is seen.
+    pub(crate) fn has_left(&self, pe: usize) -> bool {
+        self.group().is_some_and(|group| self.members.get(pe).is_some_and(|&pe| group.has_left(pe)))
+    }
+
+    /// The address of the state of PE `pe` of the world, which the team may not have.
+    pub(crate) fn state_in(&self, pe: usize) -> u64 {
+        self.state.address(pe).unwrap_or(0)
     }
 
     /// The error of the fault that the team has had, if it has.
@@ -130,7 +172,7 @@ impl TeamState {
             Some(fault) => fault,
             None => {
                 let Some(record) = (0..self.members.len()).find_map(|pe| self.faults.get(pe)) else { return Ok(()) };
-                self.dead.get_or_init(|| record.fault(|place| self.world.describe(place)))
+                self.dead.get_or_init(|| record.fault(|place| self.world.describe(place), |pe| self.process_of(pe)))
             }
         };
         Err(Error::Fault(Box::new(fault.clone())))
@@ -173,7 +215,7 @@ impl TeamState {
     /// The address of the state of PE `pe`.
     pub(crate) fn state(&self, pe: usize) -> u64 {
         // Memory of the heap is on every PE.
-        self.state.address(self.members[pe]).unwrap_or(0)
+        self.state_in(self.members[pe])
     }
 
     pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {
@@ -205,12 +247,17 @@ impl TeamState {
     /// Records a fault of a wait of the host, and ends the waits of all PEs.
     pub(crate) fn give_up(&self, pe: usize, record: Record) -> Result<()> {
         self.faults.put(pe, record);
-        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
-        for other in 0..self.members.len() {
-            // The fault stands and is what is reported; on a device that has failed nothing waits.
-            let _ = self.world.machine.write(self.members[other], self.state(other) + poisoned, &1u32.to_ne_bytes());
-        }
+        self.poison(0..self.members.len());
         self.check()
+    }
+
+    /// Ends the waits of these PEs.
+    fn poison(&self, pes: impl Iterator<Item = usize>) {
+        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        for pe in pes {
+            // The fault stands and is what is reported; on a device that has failed nothing waits.
+            let _ = self.world.machine.write(self.members[pe], self.state(pe) + poisoned, &1u32.to_ne_bytes());
+        }
     }
 
     /// Records that a copy was not done in time, and ends the waits of all PEs.
@@ -286,5 +333,17 @@ impl TeamState {
             return Ok(());
         }
         self.give_up_copy(Late { peer: pe, waiter: pe, place, waited: begun.elapsed(), bytes })
+    }
+}
+
+impl Watcher for TeamState {
+    fn lost(&self, pes: &Range<usize>) {
+        let Some(peer) = self.members.iter().position(|pe| pes.contains(pe)) else { return };
+        // Every process that is left does so. Only its own PEs wait here.
+        let waiter = self.local().next().unwrap_or(peer);
+        let what = ffi::TANDEM_FAULT_PROCESS as u32;
+        self.faults
+            .put(waiter, Record { what, waiter: waiter as u32, peer: peer as u32, place: 0, seen: 0, wanted: 0 });
+        self.poison(self.local());
     }
 }

@@ -5,6 +5,7 @@ mod options;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, wait_args};
 use crate::op::Op;
+use crate::process::{Group, Meeting, Process};
 use crate::queue::{Event, Queue};
 use crate::rank::{TeamRank, TeamState, FETCHED};
 use crate::word::{compares, width, Atomic, Compare, Word};
@@ -23,12 +24,18 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// A set of PEs that share memory: GPUs of this machine, or pretend PEs, which are threads and host memory. The PEs are
 /// numbered from 0. A handle: clones are the same team. A team is unusable after a [`Fault`](crate::Fault); others go on.
+///
+/// The PEs may be those of several processes ([`Team::sim_in`]). Each process tells its own PEs what to do, and its host reads and writes the
+/// memory of all. What changes the memory that there is ([`Team::alloc`], [`Team::split`], [`crate::Collectives`]) all processes call in
+/// the same order with the same arguments. Memory is used again when the last handle of every process is gone.
 #[derive(Clone)]
 pub struct Team(Arc<Inner>);
 
 struct Inner {
     core: Arc<TeamState>,
+    /// Of the PEs of this process, in order.
     queues: Vec<Queue>,
+    _membership: Option<Arc<Membership>>,
 }
 
 impl Team {
@@ -38,10 +45,29 @@ impl Team {
     /// None or more than [`crate::MAX_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
-        let machine = Arc::new(sim::Machine::new(window));
+        let machine = Arc::new(sim::Machine::new(window, false));
         let memory = machine.memory().clone();
-        let world = World::new(machine, window, caps, links, options.initial)?;
-        Self::of(Self::open(world, Some(memory), &options)?)
+        let world = World::new(machine, window, caps, links, options.initial, None)?;
+        Self::of(Self::open(world, Some(memory), &options)?, None)
+    }
+
+    /// A team of pretend PEs of all processes that meet, `pes` of them in this one. PEs are numbered by the ranks of their processes. The
+    /// options must be the same for all, and [`Options::timeout`] is also how long processes wait for each other.
+    ///
+    /// # Errors
+    /// As for [`Team::sim`]; as of [`Meeting`]; processes of other versions, with other options, or of other users.
+    pub fn sim_in(meeting: Meeting, pes: usize, options: Options) -> Result<Self> {
+        if pes == 0 {
+            return Err(Error::invalid("open a team", "a process of a team has at least one PE"));
+        }
+        let patience = options.timeout.min(LONGEST_TIMEOUT);
+        let group = Group::meet(meeting, pes, &format!("{options:?}"), patience)?;
+        let (window, caps, links) = shape(group.count(), &options, 16 << 30)?;
+        let machine = Arc::new(sim::Machine::new(window, true));
+        let memory = machine.memory().clone();
+        let world = World::new(machine, window, caps, links, options.initial, Some(group.clone()))?;
+        let membership = Arc::new(Membership { world: world.clone(), group, patience });
+        Self::of(Self::open(world, Some(memory), &options)?, Some(membership))
     }
 
     /// A team of GPUs, one PE for each of `devices` in this order. A device that is named several times has as many PEs: they share its
@@ -52,7 +78,7 @@ impl Team {
     /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is not
     /// 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
-        Self::of(Self::of_gpus(devices, &options)?)
+        Self::of(Self::of_gpus(devices, &options)?, None)
     }
 
     /// A team of GPUs, one PE for each of `streams` in this order, which are the PEs' queues ([`Team::queue`]): what else these streams
@@ -66,14 +92,14 @@ impl Team {
         let seats =
             streams.iter().enumerate().map(|(me, stream)| (Arc::new(TeamRank { core: core.clone(), me }), stream));
         let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
-        Ok(Team(Arc::new(Inner { core, queues })))
+        Ok(Team(Arc::new(Inner { core, queues, _membership: None })))
     }
 
     fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<TeamState>> {
         let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
         let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
         let window = machine.window();
-        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial)?, None, options)
+        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial, None)?, None, options)
     }
 
     fn open(world: Arc<World>, pretend: Option<Arc<sim::Memory>>, options: &Options) -> Result<Arc<TeamState>> {
@@ -81,10 +107,10 @@ impl Team {
         TeamState::new(world, pretend, members, options.timeout.min(LONGEST_TIMEOUT))
     }
 
-    fn of(core: Arc<TeamState>) -> Result<Self> {
-        let seats = (0..core.members.len()).map(|me| Arc::new(TeamRank { core: core.clone(), me }));
+    fn of(core: Arc<TeamState>, membership: Option<Arc<Membership>>) -> Result<Self> {
+        let seats = core.local().map(|me| Arc::new(TeamRank { core: core.clone(), me }));
         let queues = seats.map(Queue::new).collect::<Result<_>>()?;
-        Ok(Team(Arc::new(Inner { core, queues })))
+        Ok(Team(Arc::new(Inner { core, queues, _membership: membership })))
     }
 
     /// A team of some of the PEs, in this order. It has its own queues, barriers and faults, and the same memory.
@@ -105,7 +131,8 @@ impl Team {
             }
         }
         let members = pes.iter().map(|&pe| core.members[pe]).collect();
-        Self::of(TeamState::new(core.world.clone(), core.pretend.clone(), members, core.timeout)?)
+        let part = TeamState::new(core.world.clone(), core.pretend.clone(), members, core.timeout)?;
+        Self::of(part, self.0._membership.clone())
     }
 
     pub(crate) fn core(&self) -> &Arc<TeamState> {
@@ -125,6 +152,16 @@ impl Team {
     /// What PE `pe` is, such as `cuda:0`; empty for a PE that the team does not have.
     pub fn name(&self, pe: usize) -> String {
         self.members().get(pe).map_or(String::new(), |&pe| self.core().world.machine.name(pe))
+    }
+
+    /// The PEs that this process has, in order: all, unless the team is of several processes.
+    pub fn local(&self) -> Vec<usize> {
+        self.core().local().collect()
+    }
+
+    /// The process that has PE `pe`; `None` where the team is of one process, or has no such PE.
+    pub fn process_of(&self, pe: usize) -> Option<Process> {
+        self.core().process_of(pe)
     }
 
     /// PEs of the world that are on the same GPU as PE `pe`, itself among them; 1 for a pretend PE.
@@ -185,6 +222,7 @@ impl Team {
     pub fn register<T: Pod>(&self, buffers: Vec<Memory<T>>) -> Result<Symmetric<T>> {
         let op = "register memory";
         self.core().check()?;
+        self.core().world.of_one_process(op)?;
         if buffers.len() != self.size() {
             return Err(Error::invalid(op, format!("{} buffers for {} PEs", buffers.len(), self.size())));
         }
@@ -225,12 +263,17 @@ impl Team {
     /// The queue of PE `pe`; [`Team::new_queue`] makes more.
     ///
     /// # Panics
-    /// The team does not have the PE.
+    /// The team does not have the PE, or another process has it ([`Team::local`]).
+    #[track_caller]
     pub fn queue(&self, pe: usize) -> &Queue {
-        &self.0.queues[pe]
+        let own = self.0.queues.get(pe).filter(|queue| queue.is_of(pe));
+        match own.or_else(|| self.0.queues.iter().find(|queue| queue.is_of(pe))) {
+            Some(queue) => queue,
+            None => panic!("this process has no PE {pe} of the team: it has {:?} of {}", self.local(), self.size()),
+        }
     }
 
-    /// The queues, by PE.
+    /// The queues of the PEs that this process has, in order.
     pub fn queues(&self) -> &[Queue] {
         &self.0.queues
     }
@@ -241,6 +284,9 @@ impl Team {
     /// The team does not have the PE; the device failed.
     pub fn new_queue(&self, pe: usize) -> Result<Queue> {
         self.core().member("make a queue", pe)?;
+        if let Some(process) = self.process_of(pe).filter(|_| !self.core().is_local(pe)) {
+            return Err(Error::invalid("make a queue", format!("{process} has PE {pe}")));
+        }
         Queue::new(Arc::new(TeamRank { core: self.core().clone(), me: pe }))
     }
 
@@ -278,18 +324,19 @@ impl Team {
     /// `word` is not one; the team does not have the PE, or had a fault; the device failed.
     pub fn atomic<T: Word>(&self, pe: usize, word: &Symmetric<T>, atomic: Atomic<T>) -> Result<T> {
         self.core().member("atomic", pe)?;
-        // The PE's own queue for the host; its own memory, so that every PE is reached.
+        // The PE's own queue for the host, or that of a PE of this process; its own memory, so that every PE is reached.
         let seat = TeamRank { core: self.core().clone(), me: pe };
-        let old = self.core().state(pe) + FETCHED;
+        let here = self.core().world.stand_in(self.members()[pe]);
+        let old = self.core().state_in(here) + FETCHED;
         let args = atomic_args(&seat, "atomic", word, atomic, pe, old)?;
         let world = &self.core().world;
         let _alone = self.core().fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        let service = world.service(self.members()[pe]);
+        let service = world.service(here);
         let place = args.word;
         service.push(Op::Atomic(args))?;
         self.core().settle(&**service, pe, place, size_of::<T>() as u64)?;
         let mut out = [T::zeroed()];
-        world.machine.read(self.members()[pe], old, bytemuck::cast_slice_mut(&mut out))?;
+        world.machine.read(here, old, bytemuck::cast_slice_mut(&mut out))?;
         Ok(out[0])
     }
 
@@ -357,13 +404,16 @@ impl Team {
         let args = wait_args(&seat, op, words, (compare, value), from, (mode, 0))?;
         let begun = Instant::now();
         loop {
-            let now = self.read(pe, words)?;
-            let is_closed = |i: &usize| compares(T::KIND, compare as i32, now[*i].to_bits(), value.to_bits());
-            let closed: Vec<usize> = (0..now.len()).filter(is_closed).collect();
+            let (now, closed) = self.closed(pe, words, (compare, value))?;
             if enough(&closed) {
                 return Ok(closed);
             }
-            if begun.elapsed() > self.core().timeout {
+            // Asked first: what one that has left did is there then.
+            let has_left = from.is_some_and(|from| self.core().has_left(from));
+            if has_left && enough(&self.closed(pe, words, (compare, value))?.1) {
+                continue;
+            }
+            if has_left || begun.elapsed() > self.core().timeout {
                 // The first word that does not.
                 let index = (0..now.len()).find(|i| closed.get(*i) != Some(i)).unwrap_or(0);
                 let record = Record {
@@ -380,19 +430,36 @@ impl Team {
         }
     }
 
+    /// PE `pe`'s words as they are, and the indices of those that compare as wanted.
+    fn closed<T: Word>(
+        &self,
+        pe: usize,
+        words: &Symmetric<T>,
+        (compare, value): (Compare, T),
+    ) -> Result<(Vec<T>, Vec<usize>)> {
+        let now = self.read(pe, words)?;
+        let is_closed = |i: &usize| compares(T::KIND, compare as i32, now[*i].to_bits(), value.to_bits());
+        let closed = (0..now.len()).filter(is_closed).collect();
+        Ok((now, closed))
+    }
+
     fn host_place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
         self.core().check()?;
         self.core().member(op, pe)?;
         self.core().address(op, memory, pe)
     }
 
-    /// Adds a barrier to the queue of every PE. Where PEs do not reach each other it is made of [`Event`]s, which cannot be recorded.
+    /// Adds a barrier to the queue of every PE that this process has. Where PEs do not reach each other it is made of [`Event`]s, which cannot
+    /// be recorded and are of one process.
     ///
     /// # Errors
-    /// The team had a fault; a queue is recording, and PEs do not reach each other; a device failed.
+    /// The team had a fault; PEs do not reach each other, and a queue is recording or there are several processes; a device failed.
     pub fn barrier(&self) -> Result<()> {
         use crate::OneSided;
-        if self.core().all_reach().is_ok() || self.queues().iter().any(Queue::is_recording) {
+        if self.core().all_reach().is_ok()
+            || self.core().group().is_some()
+            || self.queues().iter().any(Queue::is_recording)
+        {
             return self.queues().iter().try_for_each(OneSided::barrier);
         }
         self.check()?;
@@ -400,7 +467,7 @@ impl Team {
         self.queues().iter().try_for_each(|queue| come.iter().try_for_each(|event| queue.wait(event)))
     }
 
-    /// Blocks until the queues of all PEs ([`Team::queue`]) have done what they were told.
+    /// Blocks until the queues of all PEs of this process ([`Team::queues`]) have done what they were told.
     ///
     /// # Errors
     /// A fault of the team; the first error of a program; a device failed.
@@ -416,5 +483,22 @@ impl Team {
     /// The fault that it has had.
     pub fn check(&self) -> Result<()> {
         self.core().check()
+    }
+}
+
+/// A process's part in a world of several. When the last team of the process goes it waits for the queues, and says farewell: the others
+/// know then that it has not died.
+struct Membership {
+    world: Arc<World>,
+    group: Arc<Group>,
+    patience: Duration,
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // Who panics has not done what the others count on.
+        if !std::thread::panicking() && self.world.settled_by(Instant::now() + self.patience) {
+            self.group.leave();
+        }
     }
 }

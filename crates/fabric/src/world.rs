@@ -4,14 +4,20 @@ use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
 use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MAX_REGIONS};
 use crate::op::Op;
+use crate::process::{Group, Parcel, MOST_NUMBERS};
 use crate::{ffi, Error, Result};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tandem_cuda::Pinned;
 
+const GROW: &str = "grow symmetric memory";
 const NO_REGION: ffi::tandem_region = ffi::tandem_region { bytes: 0, at: [0; 32] };
 
-/// The PEs of a process that share memory, and that memory.
+/// The PEs that share memory, and that memory: all those of a process, or of several ([`Group`]). In the latter each process has a world;
+/// they have the same heap, as they change it together, in the same order.
 pub(crate) struct World {
     pub(crate) machine: Arc<dyn Machine>,
     /// Bytes from one PE's window to the next.
@@ -19,9 +25,13 @@ pub(crate) struct World {
     /// By PE: bytes that its heap may have.
     caps: Vec<u64>,
     pub(crate) links: Links,
-    /// For what the host reads and writes: one queue a PE, which waits for no other.
+    /// The processes, if there are several.
+    pub(crate) group: Option<Arc<Group>>,
+    /// The PEs of this process.
+    pub(crate) local: Range<usize>,
+    /// For what the host reads and writes: one queue for each PE of this process, which waits for no other.
     service: Vec<Arc<dyn CommandQueue>>,
-    /// For what is freed: one queue a PE, which waits for all others.
+    /// For what is freed: one queue for each PE of this process, which waits for all others.
     janitor: Vec<Arc<dyn CommandQueue>>,
     heap: Mutex<Heap>,
     /// What is free once all these points are reached.
@@ -76,8 +86,10 @@ impl World {
         caps: Vec<u64>,
         links: Links,
         initial: u64,
+        group: Option<Arc<Group>>,
     ) -> Result<Arc<Self>> {
-        let command_queues = || (0..caps.len()).map(|pe| machine.command_queue(pe, None)).collect::<Result<Vec<_>>>();
+        let local = group.as_ref().map_or(0..caps.len(), |group| group.local());
+        let command_queues = || local.clone().map(|pe| machine.command_queue(pe, None)).collect::<Result<Vec<_>>>();
         let (service, janitor) = (command_queues()?, command_queues()?);
         let command_queues = service.iter().chain(&janitor).map(Arc::downgrade).collect();
         let world = World {
@@ -85,6 +97,8 @@ impl World {
             window,
             caps,
             links,
+            group,
+            local,
             service,
             janitor,
             heap: Mutex::new(Heap::new(window)),
@@ -120,9 +134,26 @@ impl World {
         lock(&self.heap).mapped()
     }
 
-    /// The queue of what the host does with PE `pe`.
+    /// A PE of this process through which the host does what it does with PE `pe`: that one, if it has it.
+    pub(crate) fn stand_in(&self, pe: usize) -> usize {
+        if self.local.contains(&pe) {
+            pe
+        } else {
+            self.local.start
+        }
+    }
+
+    /// The queue of what the host does with PE `pe` of this process.
     pub(crate) fn service(&self, pe: usize) -> &Arc<dyn CommandQueue> {
-        &self.service[pe]
+        &self.service[pe - self.local.start]
+    }
+
+    /// Says with the reason if there are PEs of other processes.
+    pub(crate) fn of_one_process(&self, op: &'static str) -> Result<()> {
+        match &self.group {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(op, "a team of several processes cannot do that")),
+        }
     }
 
     /// A new queue.
@@ -147,13 +178,13 @@ impl World {
     /// `bytes` bytes of zeros at one offset of every window.
     pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Arc<Allocation>> {
         let mut heap = lock(&self.heap);
-        self.reclaim(&mut heap, false)?;
+        self.reclaim(&mut heap, false, bytes)?;
         let offset = loop {
             match heap.take(bytes) {
                 Fit::At(offset) => break offset,
                 Fit::Grow(to) => self.grow(&mut heap, to)?,
                 Fit::Full => {
-                    if !self.reclaim(&mut heap, true)? {
+                    if !self.reclaim(&mut heap, true, bytes)? {
                         return Err(Error::invalid(
                             "allocate symmetric memory",
                             format!(
@@ -176,41 +207,71 @@ impl World {
 
     /// Tells all PEs where an allocation ends, or with an `end` of 0 that it is gone.
     fn mark(&self, offset: u64, bytes: u64, end: u64) -> Result<()> {
-        (0..self.pes()).try_for_each(|pe| self.machine.mark(pe, offset, bytes, end))
+        self.local.clone().try_for_each(|pe| self.machine.mark(pe, offset, bytes, end))
     }
 
     /// Gives every PE memory up to `to`, or none of them.
     fn grow(&self, heap: &mut Heap, to: u64) -> Result<()> {
         let from = heap.mapped();
         let to = to.next_multiple_of(self.machine.granule()).min(self.window);
-        for pe in 0..self.pes() {
-            let result = if to > self.caps[pe] {
-                Err(Error::OutOfMemory {
-                    pe,
-                    device: self.machine.name(pe),
-                    wanted: to - from,
-                    reason: format!("the heap has {from} bytes and may have {}", self.caps[pe]),
-                })
-            } else {
-                self.machine.map(pe, from, to)
-            };
-            if let Err(error) = result {
-                for done in 0..pe {
-                    self.machine.unmap(done, from, to);
-                }
-                return Err(error);
-            }
+        // Every process knows this of all PEs.
+        if let Some(pe) = (0..self.pes()).find(|&pe| to > self.caps[pe]) {
+            let reason = format!("the heap has {from} bytes and may have {}", self.caps[pe]);
+            return Err(Error::OutOfMemory { pe, device: self.machine.name(pe), wanted: to - from, reason });
+        }
+        let mut done = Vec::new();
+        if let Err(error) = self.give(from, to, &mut done) {
+            done.into_iter().for_each(|pe| self.machine.unmap(pe, from, to));
+            return Err(error);
         }
         heap.grow(to);
         Ok(())
     }
 
-    /// Takes back what is used no longer, with `wait` all that was dropped; whether there was any.
-    fn reclaim(&self, heap: &mut Heap, wait: bool) -> Result<bool> {
+    /// Puts memory behind every window, from `from` to `to`; `done` gets the PEs that have it, also after an error. A process makes that of
+    /// its own PEs, hands it to the others, and takes theirs. All come to the same end.
+    fn give(&self, from: u64, to: u64, done: &mut Vec<usize>) -> Result<()> {
+        let mut memory = Vec::new();
+        let made = self.local.clone().try_for_each(|pe| {
+            memory.extend(self.machine.map(pe, from, to)?);
+            done.push(pe);
+            Ok(())
+        });
+        let Some(group) = &self.group else { return made };
+        let given = self.agree(group, to, made, memory)?;
+        let others = group.pes().iter().zip(given).filter(|(pes, _)| **pes != self.local);
+        let mut pieces = others.flat_map(|(pes, memory)| pes.clone().zip(memory));
+        let taken = pieces.try_for_each(|(pe, memory)| {
+            self.machine.import(pe, from, to, memory)?;
+            done.push(pe);
+            Ok(())
+        });
+        let all =
+            if done.len() == self.pes() { Ok(()) } else { Err(Error::invalid(GROW, "a process gave too little")) };
+        self.agree(group, to, taken.and(all), Vec::new()).map(drop)
+    }
+
+    /// Tells the other processes what has become of this one's part of growing the heaps, and gives them memory; what they give, by rank.
+    /// Where one of them has failed all do.
+    fn agree(&self, group: &Group, to: u64, own: Result<()>, memory: Vec<OwnedFd>) -> Result<Vec<Vec<OwnedFd>>> {
+        let note = own.as_ref().err().map_or(String::new(), Error::to_string);
+        let parcel = Parcel { note, memory, ..Parcel::about(format!("grow each heap to {to} bytes")) };
+        let parcels = group.exchange(GROW, parcel)?;
+        own?;
+        let failed = parcels.iter().zip(group.pes()).find(|(parcel, _)| !parcel.note.is_empty());
+        if let Some((parcel, pes)) = failed {
+            let process = group.process_of(pes.start).map_or(String::new(), |process| process.to_string());
+            return Err(Error::processes(GROW, format!("{process}: {}", parcel.note)));
+        }
+        Ok(parcels.into_iter().map(|parcel| parcel.memory).collect())
+    }
+
+    /// Takes back what is used no longer, with `wait` all that was dropped; whether there was any. Before an allocation of `bytes` bytes.
+    fn reclaim(&self, heap: &mut Heap, wait: bool, bytes: u64) -> Result<bool> {
         // Taken out: who drops an allocation must not wait for this to end.
         let leaving = std::mem::take(&mut *lock(&self.leaving));
         let before = leaving.len();
-        let mut kept = Vec::new();
+        let (mut free, mut kept) = (Vec::new(), Vec::new());
         for (what, marks) in leaving {
             let mut done = true;
             for mark in &marks {
@@ -219,8 +280,30 @@ impl World {
                 }
                 done = done && mark.is_done()?;
             }
+            if done {
+                free.push(what);
+            } else {
+                kept.push((what, marks));
+            }
+        }
+        let mut any = kept.len() < before;
+        if let Some(group) = &self.group {
+            let agreed = self.free_in_all(group, heap, &free, bytes);
+            let of_all: &[u64] = agreed.as_deref().unwrap_or_default();
+            let (now, later) = free.into_iter().partition(|what| match what {
+                PendingFree::Heap(offset) => of_all.contains(offset),
+                _ => agreed.is_ok(),
+            });
+            free = now;
+            kept.extend(Vec::<PendingFree>::into_iter(later).map(|what| (what, Vec::new())));
+            any = !of_all.is_empty();
+            if agreed.is_err() {
+                lock(&self.leaving).append(&mut kept);
+            }
+            agreed?;
+        }
+        for what in free {
             match what {
-                what if !done => kept.push((what, marks)),
                 PendingFree::Heap(offset) => {
                     if let Some((_, bytes)) = heap.find(offset) {
                         self.mark(offset, bytes, 0)?;
@@ -236,15 +319,46 @@ impl World {
                 PendingFree::PinnedLoan(memory) => drop(memory),
             }
         }
-        let any = kept.len() < before;
         lock(&self.leaving).append(&mut kept);
         Ok(any)
+    }
+
+    /// The offsets of allocations that every process has dropped and no queue of any uses: their memory is wiped in all windows. `free` are
+    /// those of this process.
+    fn free_in_all(&self, group: &Group, heap: &Heap, free: &[PendingFree], bytes: u64) -> Result<Vec<u64>> {
+        let op = "allocate symmetric memory";
+        let offset = |what: &PendingFree| match what {
+            PendingFree::Heap(offset) => Some(*offset),
+            _ => None,
+        };
+        let mut numbers: Vec<u64> = free.iter().filter_map(offset).collect();
+        numbers.sort_unstable();
+        numbers.truncate(MOST_NUMBERS);
+        let parcels = group.exchange(op, Parcel { numbers, ..Parcel::about(format!("allocate {bytes} bytes")) })?;
+        let all: Vec<HashSet<u64>> = parcels.into_iter().map(|parcel| parcel.numbers.into_iter().collect()).collect();
+        let is_free = |offset: &u64| all.iter().all(|numbers| numbers.contains(offset));
+        let mut of_all: Vec<u64> = all[0].iter().copied().filter(is_free).collect();
+        of_all.sort_unstable();
+        if of_all.is_empty() {
+            return Ok(of_all);
+        }
+        for (&offset, (pe, janitor)) in
+            of_all.iter().flat_map(|offset| self.local.clone().zip(&self.janitor).map(move |one| (offset, one)))
+        {
+            if let Some((_, bytes)) = heap.find(offset) {
+                let to = self.window_of(pe) + offset;
+                janitor.push(Op::Fill { to, bytes: bytes.next_multiple_of(ALIGN), value: 0 })?;
+            }
+        }
+        self.janitor.iter().try_for_each(|janitor| janitor.synchronize())?;
+        group.exchange(op, Parcel::about(format!("use {} pieces of memory again", of_all.len())))?;
+        Ok(of_all)
     }
 
     /// A region of `bytes` bytes at these addresses; 0 for PEs that have none of it. `held` is dropped when no queue
     /// uses the region any more.
     pub(crate) fn register(self: &Arc<Self>, bytes: u64, at: [u64; 32], held: RegionOwner) -> Result<Arc<Allocation>> {
-        self.reclaim(&mut lock(&self.heap), false)?;
+        self.reclaim(&mut lock(&self.heap), false, 0)?;
         let mut regions = lock(&self.regions);
         let Some(slot) = regions.iter().position(|region| region.bytes == 0) else {
             return Err(Error::invalid(
@@ -275,7 +389,15 @@ impl World {
         command_queues.iter().try_for_each(|queue| queue.synchronize())
     }
 
-    /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
+    /// Whether all queues have done what they were told, once they have and until `end` at the most.
+    pub(crate) fn settled_by(&self, end: Instant) -> bool {
+        let departed: Vec<Arc<dyn Point>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+        let queues: Vec<Arc<dyn CommandQueue>> = lock(&self.command_queues).iter().filter_map(Weak::upgrade).collect();
+        departed.iter().all(|mark| mark.synchronize_until(end).unwrap_or(true))
+            && queues.iter().all(|queue| queue.synchronize_until(end).unwrap_or(true))
+    }
+
+    /// Frees what `what` says after all that queues of this process have been told so far; memory of the heap is overwritten first.
     fn retire(&self, what: PendingFree, bytes: u64) -> Result<()> {
         let command_queues: Vec<Arc<dyn CommandQueue>> =
             lock(&self.command_queues).iter().filter_map(Weak::upgrade).collect();
@@ -283,13 +405,14 @@ impl World {
         for queue in &command_queues {
             marks.extend(queue.mark()?);
         }
-        if let PendingFree::Heap(offset) = what {
+        // Where there are several processes it is wiped once all of them have dropped it.
+        if let (PendingFree::Heap(offset), None) = (&what, &self.group) {
             let mut wiped = Vec::new();
-            for (pe, janitor) in self.janitor.iter().enumerate() {
+            for (pe, janitor) in self.local.clone().zip(&self.janitor) {
                 for mark in &marks {
                     janitor.wait(&**mark)?;
                 }
-                let to = self.window_of(pe) + offset;
+                let to = self.window_of(pe) + *offset;
                 janitor.push(Op::Fill { to, bytes: bytes.next_multiple_of(ALIGN), value: 0 })?;
                 wiped.extend(janitor.mark()?);
             }
@@ -455,15 +578,15 @@ mod tests {
     #[test]
     fn a_world_whose_queues_do_not_end_is_left_to_them() {
         for is_held in [false, true] {
-            let machine = Arc::new(crate::sim::Machine::new(2 << 20));
+            let machine = Arc::new(crate::sim::Machine::new(2 << 20, false));
             let memory = Arc::downgrade(&machine);
-            let mut world = World::new(machine, 2 << 20, vec![2 << 20], Links::all(1), 0).unwrap();
+            let mut world = World::new(machine, 2 << 20, vec![2 << 20], Links::all(1), 0, None).unwrap();
             Arc::get_mut(&mut world).unwrap().patience = Duration::from_millis(200);
             let held = Arc::new(Held::default());
             if !is_held {
                 held.let_go();
             }
-            world.depart(held.clone(), world.machine.faults(1).unwrap());
+            world.depart(held.clone(), world.machine.faults(&[]).unwrap());
             let begun = Instant::now();
             drop(world);
             let took = begun.elapsed();

@@ -354,7 +354,7 @@ fn fabric_error(
         E::Fault(_) | E::Late { .. } | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
             Error::Device { op, device, code: FABRIC_FAILED, code_name: "fabric".into(), text }
         }
-        E::Topology(_) | E::Job(_) | E::Invalid { .. } => Error::invalid(op, text),
+        E::Topology(_) | E::Job(_) | E::Invalid { .. } | E::Processes { .. } => Error::invalid(op, text),
     }
 }
 

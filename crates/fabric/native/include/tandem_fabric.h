@@ -64,6 +64,8 @@ extern "C" {
 #define TANDEM_FAULT_COMMAND 4
 /// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
 #define TANDEM_FAULT_COPY 5
+/// The process of `peer` has ended while the team was open. The host records it.
+#define TANDEM_FAULT_PROCESS 6
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 typedef struct tandem_region {

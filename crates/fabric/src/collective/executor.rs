@@ -1,12 +1,14 @@
 //! Carries operations out: by GPUs, or by pretend PEs.
 
 use crate::exec::sim::{Bound, Bytes, Run};
+use crate::exec::tables::{Table, Tables};
 use crate::exec::worker::{carry_out, Words, Worker};
 use crate::exec::{gpu, mail, predict_each, Schedule, Shape};
 use crate::onesided::OneSided;
-use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
+use crate::planner::{lock, Algorithm, Item, Planner, HOST_SLOTS};
+use crate::sim::Word;
 use crate::world::Allocation;
-use crate::{HostLinks, Pe, Result, Symmetric};
+use crate::{ffi, Error, HostLinks, Pe, Result, Symmetric};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -15,15 +17,18 @@ pub(super) struct Executor {
     pub(super) planner: Planner,
     /// Tables of messages.
     pub(super) mail: Mutex<mail::Mail>,
+    /// Tables of pretend PEs.
+    pub(super) runs: Mutex<Tables<Arc<Run<Word>>>>,
     pub(super) gpus: Option<gpu::Gpus>,
     /// Made when first needed.
     pub(super) links: Mutex<Option<Arc<HostLinks>>>,
 }
 
 impl Executor {
-    /// Waits until the queues of these PEs have done what they were told.
+    /// Waits until the queues of those of these PEs that this process has have done what they were told.
     pub(super) fn idle(&self, pes: impl Iterator<Item = usize>) -> Result<()> {
-        let busy = pes.map(|pe| self.planner.team.queue(pe)).filter(|queue| !queue.is_idle());
+        let team = &self.planner.team;
+        let busy = pes.filter(|&pe| team.core().is_local(pe)).map(|pe| team.queue(pe)).filter(|queue| !queue.is_idle());
         let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
         results.into_iter().collect()
     }
@@ -77,17 +82,15 @@ impl Executor {
         }
         let tables = items.iter().map(|item| self.sim_table(items, item));
         let (bounds, staging) = planner.bind(items, tables.collect::<Result<_>>()?, 0)?;
-        let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
-        workers.sort_unstable();
-        workers.dedup();
         planner.tell_through_host(&bounds);
-        let run = Arc::new(Run::new(bounds));
-        let mut keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
-        keep.push(staging.memory());
-        for pe in workers {
-            let run = run.clone();
+        let table = lock(&self.runs).get(bounds, |bounds| self.shared_run(bounds, staging))?;
+        let keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
+        for (pe, run) in table.args() {
+            // As long as the program, so is what it works on.
+            let (run, kept) = (run.clone(), table.clone());
             let timeout = planner.team.core().timeout;
             let program = move |pe: &Pe| {
+                let _kept = &kept;
                 let seed = SEED.wrapping_mul(pe.me() as u64 + 1);
                 let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
                 done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
@@ -95,6 +98,21 @@ impl Executor {
             planner.team.queue(pe).program(program, &keep)?;
         }
         Ok(())
+    }
+
+    /// Tables that pretend PEs carry out together, with counters in the memory of the first PE, where all processes see them.
+    fn shared_run(&self, bounds: Vec<Bound>, staging: Symmetric<u8>) -> Result<Table<Arc<Run<Word>>>> {
+        let (op, core) = ("collective", self.planner.team.core());
+        let memory = core.pretend.as_ref().ok_or_else(|| Error::invalid(op, "the PEs are no pretend ones"))?;
+        let counters = self.planner.team.alloc::<u64>(Run::<Word>::words(&bounds))?;
+        let at = core.address(op, &counters, 0)?;
+        let words = (0..counters.len() as u64).map(|i| memory.word(at + 8 * i, ffi::TANDEM_WORD_U64));
+        let words = words.collect::<std::result::Result<Vec<Word>, _>>();
+        let words = words.map_err(|_| Error::invalid(op, "its counters have no memory"))?;
+        let run = Arc::new(Run::over(bounds.clone(), words));
+        let is_worker = |pe: &usize| bounds.iter().flat_map(Bound::workers).any(|worker| worker == *pe);
+        let args = (0..core.members.len()).map(|pe| (core.is_local(pe) && is_worker(&pe)).then(|| run.clone()));
+        Ok(Table::new(args.collect(), vec![counters.cast()?, staging], None, bounds))
     }
 
     /// Small data: the words that kernels would read, and what they would do with them.

@@ -8,6 +8,7 @@ use crate::heap::ALIGN;
 use crate::machine::{self, Links, RegionOwner, Seat, MAX_REGIONS};
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -239,7 +240,7 @@ impl machine::Machine for Machine {
         self.devices.iter().filter(|&&device| device == self.devices[pe]).count()
     }
 
-    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>> {
         let device = self.devices[pe];
         let given = self.grow_ends(pe, to).and_then(|()| self.zeroed(pe, self.range(pe, from, to), &self.users[pe]));
         match given {
@@ -248,7 +249,7 @@ impl machine::Machine for Machine {
                 let reason = format!("the device has {free} bytes free");
                 Err(Error::OutOfMemory { pe, device: device.to_string(), wanted: to - from, reason })
             }
-            given => given,
+            given => given.map(|()| None),
         }
     }
 
@@ -292,7 +293,8 @@ impl machine::Machine for Machine {
         Ok(())
     }
 
-    fn faults(&self, size: usize) -> Result<Arc<dyn machine::Faults>> {
+    fn faults(&self, places: &[u64]) -> Result<Arc<dyn machine::Faults>> {
+        let size = places.len();
         let memory = Pinned::new(self.devices[0], size * size_of::<ffi::tandem_fault>())?;
         Ok(Arc::new(Faults { memory, size }))
     }

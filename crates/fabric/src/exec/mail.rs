@@ -102,11 +102,13 @@ fn build(shared: &Planner, bounds: Vec<Bound>) -> Result<Table<Part>> {
     let bound = bounds.first().ok_or_else(|| Error::invalid("collective", "nothing to do"))?;
     let layout = Layout::new(&bound.schedule, shared.tuning().workers)?;
     let memory = team.alloc::<u64>(layout.words)?;
-    let base = bound.workers().map(|pe| team.queue(pe).address(&memory)).collect::<Result<Vec<u64>>>()?;
+    let base =
+        bound.workers().map(|pe| team.core().address("collective", &memory, pe)).collect::<Result<Vec<u64>>>()?;
     let mut parts = vec![None; team.size()];
     for (node, pe) in bound.workers().enumerate() {
         let (own, rows) = layout.own(bound, node, &base);
-        if rows == 0 {
+        // Each process writes what its own PEs read.
+        if rows == 0 || !team.core().is_local(pe) {
             continue;
         }
         team.write(pe, &memory.slice(layout.own..layout.own + own.len())?, &own)?;

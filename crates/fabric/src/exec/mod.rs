@@ -16,7 +16,7 @@ pub mod protocol;
 mod schedule;
 mod share;
 pub mod sim;
-mod tables;
+pub(crate) mod tables;
 mod tuning;
 pub mod worker;
 

@@ -3,6 +3,7 @@
 use super::element::{combine, Combine, Kind};
 use super::protocol::{has_room, is_there, notify, Word};
 use super::schedule::{Endpoint, Place, Schedule};
+use std::borrow::Borrow;
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,19 +64,19 @@ pub struct Stuck {
 }
 
 /// The counters of one channel.
-#[derive(Debug, Default)]
-struct Counters {
-    produced: AtomicU64,
-    consumed: AtomicU64,
+#[derive(Debug)]
+struct Counters<W> {
+    produced: W,
+    consumed: W,
 }
 
 /// Schedules that are carried out together, as often as one likes. Counters only grow: in round `r` (from 0) chunk `c` of a
-/// channel with `n` chunks is number `r * n + c`.
+/// channel with `n` chunks is number `r * n + c`. They are words of its own, or `W`, which several processes see.
 #[derive(Debug)]
-pub struct Run {
-    parts: Vec<(Bound, Vec<Counters>)>,
+pub struct Run<W = AtomicU64> {
+    parts: Vec<(Bound, Vec<Counters<W>>)>,
     /// By PE: the rounds that it has begun, for the others to see.
-    ready: Vec<AtomicU64>,
+    ready: Vec<W>,
     /// By PE: the same, for itself.
     rounds: Vec<AtomicU64>,
 }
@@ -83,13 +84,41 @@ pub struct Run {
 impl Run {
     /// Together.
     pub fn new(parts: Vec<Bound>) -> Self {
-        let nodes = parts.iter().flat_map(Bound::workers).max().map_or(0, |last| last + 1);
-        let counters = |bound: Bound| {
-            let channels = (0..bound.schedule.channels.len()).map(|_| Counters::default()).collect();
+        let words = (0..Self::words(&parts)).map(|_| AtomicU64::new(0)).collect();
+        Self::over(parts, words)
+    }
+}
+
+impl<W: Borrow<AtomicU64>> Run<W> {
+    /// How many words the counters of these take.
+    pub fn words(parts: &[Bound]) -> usize {
+        parts.iter().map(|bound| 2 * bound.schedule.channels.len()).sum::<usize>() + Self::nodes(parts)
+    }
+
+    fn nodes(parts: &[Bound]) -> usize {
+        parts.iter().flat_map(Bound::workers).max().map_or(0, |last| last + 1)
+    }
+
+    /// Together, with counters in `words`, of which there are [`Run::words`], all 0.
+    ///
+    /// # Panics
+    /// There are fewer.
+    pub fn over(parts: Vec<Bound>, words: Vec<W>) -> Self {
+        assert!(words.len() >= Self::words(&parts), "too few words for the counters");
+        let nodes = Self::nodes(&parts);
+        let mut words = words.into_iter();
+        let ready = words.by_ref().take(nodes).collect();
+        let mut counters = |bound: Bound| {
+            let mut channels = Vec::with_capacity(bound.schedule.channels.len());
+            while channels.len() < bound.schedule.channels.len() {
+                // There are as many as the channels have.
+                let (Some(produced), Some(consumed)) = (words.next(), words.next()) else { break };
+                channels.push(Counters { produced, consumed });
+            }
             (bound, channels)
         };
-        let words = || (0..nodes).map(|_| AtomicU64::new(0)).collect();
-        Self { parts: parts.into_iter().map(counters).collect(), ready: words(), rounds: words() }
+        let parts = parts.into_iter().map(&mut counters).collect();
+        Self { parts, ready, rounds: (0..nodes).map(|_| AtomicU64::new(0)).collect() }
     }
 
     /// Does the part of one PE in one round, in an order at random; returns when it is done and all that the PE gets is
@@ -107,7 +136,7 @@ impl Run {
     ) -> Result<(), Stuck> {
         let round = self.rounds[pe].load_relaxed();
         self.rounds[pe].store_relaxed(round + 1);
-        notify(&self.ready[pe], round);
+        notify(self.ready[pe].borrow(), round);
         let mut random = seed | 1;
         let mut open: Vec<(usize, usize, u64)> = Vec::new();
         for (p, (bound, _)) in self.parts.iter().enumerate() {
@@ -126,7 +155,7 @@ impl Run {
                 if since.elapsed() > timeout || is_over() {
                     // Who has not come at all is named before who only waits for that one.
                     let waits: Vec<_> = open.iter().filter_map(|&row| self.obstacle(row, pe, round)).collect();
-                    let missing = waits.iter().find(|wait| !is_there(&self.ready[wait.0], round));
+                    let missing = waits.iter().find(|wait| !is_there(self.ready[wait.0].borrow(), round));
                     let (peer, seen, wanted) = missing.or(waits.first()).copied().unwrap_or_default();
                     return Err(Stuck { waiter: pe, peer, seen, wanted });
                 }
@@ -170,10 +199,10 @@ impl Run {
         transfer.targets.iter().for_each(|target| memory.write(bound.address(target, c), sum));
         let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
         let number = |ch: usize| round * schedule.channels[ch].chunks + c;
-        told.for_each(|ch| notify(&channels[ch].produced, number(ch)));
+        told.for_each(|ch| notify(channels[ch].produced.borrow(), number(ch)));
         for source in &transfer.sources {
             if let Place::Ring(ch) = source.place {
-                notify(&channels[ch].consumed, number(ch));
+                notify(channels[ch].consumed.borrow(), number(ch));
             }
         }
         c + 1 < schedule.chunks(transfer)
@@ -188,21 +217,23 @@ impl Run {
         // Nobody's memory is touched before its owner has got here.
         let others =
             endpoints().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
-        if let Some(other) = others.into_iter().find(|&other| !is_there(&self.ready[other], round)) {
-            return Some((other, self.ready[other].load_relaxed(), round));
+        if let Some(other) = others.into_iter().find(|&other| !is_there(self.ready[other].borrow(), round)) {
+            return Some((other, self.ready[other].borrow().load_relaxed(), round));
         }
         let number = |ch: usize| round * schedule.channels[ch].chunks + c;
         for s in &transfer.sources {
             let Some(ch) = s.channel else { continue };
-            if !is_there(&channels[ch].produced, number(ch)) {
-                return Some((bound.pes[schedule.channels[ch].from], channels[ch].produced.load_relaxed(), number(ch)));
+            let produced: &AtomicU64 = channels[ch].produced.borrow();
+            if !is_there(produced, number(ch)) {
+                return Some((bound.pes[schedule.channels[ch].from], produced.load_relaxed(), number(ch)));
             }
         }
         for s in &transfer.targets {
             let Place::Ring(ch) = s.place else { continue };
-            if !has_room(&channels[ch].consumed, number(ch), schedule.slots) {
+            let consumed: &AtomicU64 = channels[ch].consumed.borrow();
+            if !has_room(consumed, number(ch), schedule.slots) {
                 let wanted = number(ch) - schedule.slots;
-                return Some((bound.pes[schedule.channels[ch].to], channels[ch].consumed.load_relaxed(), wanted));
+                return Some((bound.pes[schedule.channels[ch].to], consumed.load_relaxed(), wanted));
             }
         }
         None
@@ -214,9 +245,10 @@ impl Run {
         for (bound, channels) in &self.parts {
             for (channel, counters) in bound.schedule.channels.iter().zip(channels) {
                 let wanted = ((round + 1) * channel.chunks).saturating_sub(1);
-                while bound.pes[channel.to] == pe && channel.chunks > 0 && !is_there(&counters.produced, wanted) {
+                while bound.pes[channel.to] == pe && channel.chunks > 0 && !is_there(counters.produced.borrow(), wanted)
+                {
                     if begun.elapsed() > timeout || is_over() {
-                        let seen = counters.produced.load_relaxed();
+                        let seen = counters.produced.borrow().load_relaxed();
                         return Err(Stuck { waiter: pe, peer: bound.pes[channel.from], seen, wanted });
                     }
                     std::thread::yield_now();

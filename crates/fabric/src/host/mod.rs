@@ -148,6 +148,7 @@ impl HostLinks {
     }
 
     fn check(&self, op: &'static str, pe: usize, device: usize, host: usize) -> Result<()> {
+        self.team.core().world.of_one_process(op)?;
         if pe >= self.team.size() {
             return Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.team.size())));
         }

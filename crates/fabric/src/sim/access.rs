@@ -7,7 +7,10 @@ use crate::op::Op;
 use crate::word::width;
 
 /// Operations that wait for nothing.
-pub(crate) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -> std::result::Result<(), Unmapped> {
+pub(crate) fn access<W: protocol::Word + Default + Send + Sync + 'static>(
+    memory: &Memory<W>,
+    op: &Op,
+) -> std::result::Result<(), Unmapped> {
     match op {
         Op::Copy { to, from, bytes } | Op::HostStagedCopy { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
         Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
@@ -32,7 +35,7 @@ pub(crate) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -
 }
 
 /// Changes a word after everything before, and returns what it was.
-pub(crate) fn change<W: protocol::Word + Default>(
+pub(crate) fn change<W: protocol::Word + Default + Send + Sync + 'static>(
     memory: &Memory<W>,
     args: &ffi::tandem_fabric_atomic_args,
 ) -> std::result::Result<u64, Unmapped> {

@@ -6,12 +6,14 @@
 
 use crate::exec::protocol;
 use crate::word::{apply, width};
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A run of bytes with consecutive addresses.
-type Block<W> = Arc<Box<[W]>>;
+/// A run of bytes with consecutive addresses: of this process, or of several.
+pub(super) type Block<W> = Arc<dyn Deref<Target = [W]> + Send + Sync>;
 
 const WORD: u64 = 8;
 /// Bytes that are copied at a time.
@@ -21,7 +23,7 @@ const PIECE: usize = 4096;
 const GAP: u64 = 4096;
 
 /// A block of zeros, or `bytes` if there is no memory for them.
-fn zeros<W: Default>(bytes: u64) -> Result<Block<W>, u64> {
+fn zeros<W: Default + Send + Sync + 'static>(bytes: u64) -> Result<Block<W>, u64> {
     let words = usize::try_from(bytes / WORD).map_err(|_| bytes)?;
     let mut block: Vec<W> = Vec::new();
     block.try_reserve_exact(words).map_err(|_| bytes)?;
@@ -30,21 +32,30 @@ fn zeros<W: Default>(bytes: u64) -> Result<Block<W>, u64> {
 }
 
 /// Blocks by the address of their first byte, which is a multiple of 8.
-#[derive(Debug, Default)]
 pub(crate) struct Memory<W = AtomicU64> {
     blocks: RwLock<BTreeMap<u64, Block<W>>>,
+}
+
+impl<W> Default for Memory<W> {
+    fn default() -> Self {
+        Memory { blocks: RwLock::default() }
+    }
 }
 
 /// An access to addresses that have no memory. The checks before it make this a mistake of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unmapped(pub(crate) u64);
 
-impl<W: protocol::Word + Default> Memory<W> {
+impl<W: protocol::Word + Default + Send + Sync + 'static> Memory<W> {
     /// Puts zeros at `bytes` bytes from `at` on; both are multiples of 8. The bytes, if the host has no memory for them.
     pub(crate) fn map(&self, at: u64, bytes: u64) -> Result<(), u64> {
-        let block = zeros(bytes)?;
-        self.blocks.write().unwrap_or_else(PoisonError::into_inner).insert(at, block);
+        self.insert(at, zeros(bytes)?);
         Ok(())
+    }
+
+    /// Puts a block at `at`, a multiple of 8.
+    pub(super) fn insert(&self, at: u64, block: Block<W>) {
+        self.blocks.write().unwrap_or_else(PoisonError::into_inner).insert(at, block);
     }
 
     /// Maps a block at an address from `least` on behind everything that is mapped, which it returns. Addresses of blocks do
@@ -152,6 +163,11 @@ pub(crate) struct Word<W = AtomicU64> {
 }
 
 impl<W: protocol::Word> Word<W> {
+    /// The word of 64 bits that it is or is in.
+    pub(crate) fn whole(&self) -> &W {
+        &self.block[self.index]
+    }
+
     fn part(&self, whole: u64) -> u64 {
         match width(self.kind) {
             4 => (whole >> self.shift) & u64::from(u32::MAX),
@@ -161,7 +177,7 @@ impl<W: protocol::Word> Word<W> {
 
     /// Its bits; what came before the change that it shows is seen after this.
     pub(crate) fn load(&self) -> u64 {
-        let whole = self.block[self.index].load_acquire();
+        let whole = self.whole().load_acquire();
         self.part(whole)
     }
 
@@ -174,7 +190,13 @@ impl<W: protocol::Word> Word<W> {
                 _ => new,
             }
         };
-        self.part(self.block[self.index].change(Ordering::SeqCst, change))
+        self.part(self.whole().change(Ordering::SeqCst, change))
+    }
+}
+
+impl Borrow<AtomicU64> for Word {
+    fn borrow(&self) -> &AtomicU64 {
+        self.whole()
     }
 }
 

@@ -1,20 +1,24 @@
-//! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed.
+//! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed. PEs of other
+//! processes have their queues there and their windows here too.
 
 mod access;
 mod memory;
 #[cfg(test)]
 mod model;
+mod records;
+#[allow(unsafe_code)]
+mod shared;
 
 pub(crate) use access::{access, change};
 pub(crate) use memory::{settle, Memory, Unmapped, Word};
 
-use crate::fault::Record;
 use crate::machine::{self, Point, Recording, RegionOwner, Seat};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -25,6 +29,8 @@ const HEAP: u64 = 1 << 50;
 const REGIONS: u64 = 1 << 56;
 /// Memory is mapped in multiples of this many bytes.
 const GRANULE: u64 = 64 << 10;
+/// What memory is mapped in multiples of that several processes share: they agree on each piece.
+const SHARED_GRANULE: u64 = 1 << 20;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -34,11 +40,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Machine {
     window: u64,
     memory: Arc<Memory>,
+    /// Whether other processes map the memory too.
+    is_shared: bool,
 }
 
 impl Machine {
-    pub(crate) fn new(window: u64) -> Self {
-        Machine { window, memory: Arc::default() }
+    pub(crate) fn new(window: u64, is_shared: bool) -> Self {
+        Machine { window, memory: Arc::default(), is_shared }
     }
 
     /// The memory itself.
@@ -49,6 +57,11 @@ impl Machine {
     fn window_of(&self, pe: usize) -> u64 {
         HEAP + pe as u64 * self.window
     }
+
+    fn no_memory(&self, pe: usize, wanted: u64, reason: impl std::fmt::Display) -> Error {
+        let reason = format!("the host has no memory for it: {reason}");
+        Error::OutOfMemory { pe, device: machine::Machine::name(self, pe), wanted, reason }
+    }
 }
 
 impl machine::Machine for Machine {
@@ -57,21 +70,33 @@ impl machine::Machine for Machine {
     }
 
     fn granule(&self) -> u64 {
-        GRANULE
+        if self.is_shared {
+            SHARED_GRANULE
+        } else {
+            GRANULE
+        }
     }
 
     fn name(&self, pe: usize) -> String {
         format!("sim:{pe}")
     }
 
-    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {
-        let no_memory = |wanted| Error::OutOfMemory {
-            pe,
-            device: self.name(pe),
-            wanted,
-            reason: "the host has no memory for it".into(),
-        };
-        self.memory.map(self.window_of(pe) + from, to - from).map_err(no_memory)
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>> {
+        let (at, bytes) = (self.window_of(pe) + from, to - from);
+        if !self.is_shared {
+            let none = |wanted| self.no_memory(pe, wanted, "so much cannot be allocated");
+            return self.memory.map(at, bytes).map(|()| None).map_err(none);
+        }
+        let made = shared::make(bytes).and_then(|memory| Ok((shared::open(&memory, bytes)?, memory)));
+        let (block, memory) = made.map_err(|error| self.no_memory(pe, bytes, error))?;
+        self.memory.insert(at, Arc::new(block));
+        Ok(Some(memory))
+    }
+
+    fn import(&self, pe: usize, from: u64, to: u64, memory: OwnedFd) -> Result<()> {
+        let block = shared::open(&memory, to - from).map_err(|error| self.no_memory(pe, to - from, error))?;
+        self.memory.insert(self.window_of(pe) + from, Arc::new(block));
+        Ok(())
     }
 
     fn unmap(&self, pe: usize, from: u64, _to: u64) {
@@ -89,8 +114,8 @@ impl machine::Machine for Machine {
         self.memory.read(from, to).map_err(outside)
     }
 
-    fn faults(&self, size: usize) -> Result<Arc<dyn machine::Faults>> {
-        Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
+    fn faults(&self, places: &[u64]) -> Result<Arc<dyn machine::Faults>> {
+        Ok(Arc::new(records::Records::at(&self.memory, places).map_err(outside)?))
     }
 
     fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
@@ -109,19 +134,6 @@ impl machine::Machine for Machine {
 
 fn outside(at: memory::Unmapped) -> Error {
     Error::invalid("access of symmetric memory", format!("address {:#x} is not mapped", at.0))
-}
-
-/// Records by PE.
-struct Faults(Mutex<Vec<Option<Record>>>);
-
-impl machine::Faults for Faults {
-    fn get(&self, pe: usize) -> Option<Record> {
-        lock(&self.0)[pe]
-    }
-
-    fn put(&self, pe: usize, record: Record) {
-        lock(&self.0)[pe].get_or_insert(record);
-    }
 }
 
 /// A queue: its worker ends when the queue is gone and its work is done.

@@ -6,7 +6,9 @@ mod modelled;
 
 use super::access::access;
 use super::memory::Memory;
+use super::records;
 use crate::exec::protocol::Word;
+use crate::fault::Record;
 use crate::ffi;
 use crate::op::Op;
 use loom::thread;
@@ -22,18 +24,18 @@ fn memory<const ORDERED: bool>() -> Arc<Memory<Modelled<ORDERED>>> {
     Arc::new(memory)
 }
 
-fn put(memory: &Memory<impl Word + Default>, to: u64, value: u64) {
+fn put(memory: &Memory<impl Word + Default + Send + Sync + 'static>, to: u64, value: u64) {
     let args = ffi::tandem_fabric_store_args { to, value: [value, 0], bytes: 8 };
     access(memory, &Op::Store(args)).unwrap();
 }
 
-fn signal(memory: &Memory<impl Word + Default>, word: u64, value: u64) {
+fn signal(memory: &Memory<impl Word + Default + Send + Sync + 'static>, word: u64, value: u64) {
     let (op, kind) = (ffi::TANDEM_AMO_SET, ffi::TANDEM_WORD_U64);
     let args = ffi::tandem_fabric_atomic_args { word, value, expected: 0, fetched: 0, op, kind };
     access(memory, &Op::Atomic(args)).unwrap();
 }
 
-fn get(memory: &Memory<impl Word + Default>, from: u64) -> u64 {
+fn get(memory: &Memory<impl Word + Default + Send + Sync + 'static>, from: u64) -> u64 {
     let mut bytes = [0; 8];
     memory.read(from, &mut bytes).unwrap();
     u64::from_le_bytes(bytes)
@@ -80,4 +82,27 @@ fn quiet_orders_reads_after_writes() {
         assert!(peer.join().unwrap() + seen > 0, "neither has seen the other");
     }
     only(None, run::<true>, run::<false>);
+}
+
+/// Two write a record in one place, a third reads it: it is whole, and one of the two.
+#[test]
+fn records_of_faults_are_whole() {
+    fn record(of: u32) -> Record {
+        let all = u64::from(of) * 0x1_0000_0001;
+        Record { what: of, waiter: of, peer: of, place: all, seen: all, wanted: all }
+    }
+    fn run<const ORDERED: bool>() {
+        let words: Arc<[Modelled<ORDERED>; 7]> = Arc::default();
+        let writer = |of: u32| {
+            let words = words.clone();
+            thread::spawn(move || records::put(words.each_ref(), record(of)))
+        };
+        let writers = [writer(1), writer(2)];
+        if let Some(found) = records::get(words.each_ref()) {
+            assert!(found == record(1) || found == record(2), "{found:?}");
+        }
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert!(records::get(words.each_ref()).is_some(), "neither has written");
+    }
+    only(Some(3), run::<true>, run::<false>);
 }

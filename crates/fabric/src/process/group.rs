@@ -1,0 +1,322 @@
+//! The processes of a world: what they agree on, and who of them is gone.
+
+use super::meeting::{Meeting, Met};
+use super::message::{bye, decode, gave_up, Message, Parcel};
+use super::socket::{ready, Socket};
+use super::Process;
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Parcels of a process that wait to be taken.
+const MOST_AHEAD: usize = 2;
+
+/// Who wants to know that a process is lost.
+pub(crate) trait Watcher: Send + Sync {
+    /// The PEs `pes` of the world were of a process that has ended without a farewell.
+    fn lost(&self, pes: &Range<usize>);
+}
+
+/// The processes of a world, this one among them. Every two of them are joined by a socket, which is closed when one of them ends,
+/// however it ends.
+pub(crate) struct Group {
+    me: usize,
+    processes: Vec<Process>,
+    /// By rank: the PEs.
+    pes: Vec<Range<usize>>,
+    /// By rank; none to itself.
+    sockets: Vec<Option<Arc<Socket>>>,
+    shared: Arc<Shared>,
+    /// The number of the last exchange.
+    step: Mutex<u64>,
+    patience: Duration,
+}
+
+/// What the thread that listens and those that wait have in common.
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    processes: Vec<Process>,
+    /// By rank; known once the first exchange is done.
+    pes: Vec<Range<usize>>,
+    /// By rank: what came and was not taken.
+    parcels: Vec<VecDeque<(u64, Parcel)>>,
+    /// By rank: how it ended, if it did.
+    ends: Vec<Option<End>>,
+    /// Why there are no exchanges any more.
+    broken: Option<String>,
+    watchers: Vec<Weak<dyn Watcher>>,
+    /// Whether this process takes part no longer.
+    is_over: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    /// It said farewell.
+    Left,
+    /// It did not.
+    Lost,
+}
+
+impl Group {
+    /// Meets the others. `pes` is how many PEs this process has, `terms` what must be the same for all, and `patience` how long
+    /// another one is waited for in an exchange.
+    ///
+    /// # Errors
+    /// As of [`Meeting`]; other terms; more PEs than a world has.
+    pub(crate) fn meet(meeting: Meeting, pes: usize, terms: &str, patience: Duration) -> Result<Arc<Self>> {
+        let op = "open a team of several processes";
+        let Met { me, processes, sockets } = meeting.meet(patience)?;
+        let count = processes.len();
+        let state = State {
+            processes: processes.clone(),
+            pes: vec![0..0; count],
+            parcels: (0..count).map(|_| VecDeque::new()).collect(),
+            ends: vec![None; count],
+            broken: None,
+            watchers: Vec::new(),
+            is_over: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let sockets: Vec<Option<Arc<Socket>>> = sockets.into_iter().map(|socket| socket.map(Arc::new)).collect();
+        let open: Vec<(usize, Arc<Socket>)> =
+            sockets.iter().enumerate().filter_map(|(rank, socket)| Some((rank, socket.clone()?))).collect();
+        let mut group = Group { me, processes, pes: Vec::new(), sockets, shared, step: Mutex::new(0), patience };
+        let shared = group.shared.clone();
+        let failed = |error: std::io::Error| Error::processes(op, format!("no thread: {error}"));
+        std::thread::Builder::new().name("processes".into()).spawn(move || shared.listen(open)).map_err(failed)?;
+        let mine = Parcel { numbers: vec![pes as u64], ..Parcel::about(terms) };
+        let counts = group.exchange(op, mine)?;
+        let mut first = 0usize;
+        for parcel in counts {
+            let [count] = parcel.numbers[..] else {
+                return Err(Error::processes(op, "a process has not said its PEs"));
+            };
+            let end = first.saturating_add(usize::try_from(count).unwrap_or(usize::MAX));
+            group.pes.push(first..end);
+            first = end;
+        }
+        if first > crate::MAX_PES {
+            return Err(Error::processes(op, format!("{first} PEs in all; a team has at most {}", crate::MAX_PES)));
+        }
+        lock(&group.shared.state).pes = group.pes.clone();
+        Ok(Arc::new(group))
+    }
+
+    /// The PEs of this process.
+    pub(crate) fn local(&self) -> Range<usize> {
+        self.pes[self.me].clone()
+    }
+
+    /// PEs of all processes.
+    pub(crate) fn count(&self) -> usize {
+        self.pes.last().map_or(0, |last| last.end)
+    }
+
+    /// By rank: PEs.
+    pub(crate) fn pes(&self) -> &[Range<usize>] {
+        &self.pes
+    }
+
+    /// The process that has PE `pe` of the world.
+    pub(crate) fn process_of(&self, pe: usize) -> Option<Process> {
+        self.pes.iter().position(|pes| pes.contains(&pe)).map(|rank| self.processes[rank])
+    }
+
+    /// Tells all what `mine` says, and returns what each says, by rank. All processes must call this in the same order.
+    ///
+    /// # Errors
+    /// Others are about something else: all have taken part, and all get this error. Or a process is gone or does not come in time: then
+    /// there are no exchanges any more.
+    pub(crate) fn exchange(&self, op: &'static str, mine: Parcel) -> Result<Vec<Parcel>> {
+        let mut step = lock(&self.step);
+        {
+            let state = lock(&self.shared.state);
+            let left = state.is_over.then_some("this one has left");
+            if let Some(reason) = state.broken.as_deref().or(left) {
+                return Err(Error::processes(op, format!("the processes agree on nothing any more: {reason}")));
+            }
+        }
+        *step += 1;
+        let bytes = mine.encode(*step);
+        let memory: Vec<_> = mine.memory.iter().map(AsFd::as_fd).collect();
+        // Who cannot be told is gone, which the thread that listens finds out, or late.
+        self.sockets.iter().flatten().for_each(|socket| _ = socket.send(&bytes, &memory));
+        drop(memory);
+        let end = Instant::now() + self.patience;
+        let about = mine.text.clone();
+        let all = match self.wait(*step, mine, end) {
+            Ok(all) => all,
+            Err(why) => {
+                let reason = format!("{} waited in vain ({about}): {why}", self.processes[self.me]);
+                lock(&self.shared.state).broken.get_or_insert(reason);
+                let told = gave_up(&why);
+                self.sockets.iter().flatten().for_each(|socket| _ = socket.send(&told, &[]));
+                return Err(Error::processes(op, why));
+            }
+        };
+        let (first, here) = (&all[0].text, &self.processes);
+        if let Some(other) = (1..all.len()).find(|&rank| all[rank].text != *first) {
+            let problem = format!(
+                "{} says: {first}; {} says: {}; all must make the same calls in the same order, with the same options",
+                here[0], here[other], all[other].text
+            );
+            return Err(Error::processes(op, problem));
+        }
+        Ok(all)
+    }
+
+    /// What each process says in exchange `step`, or why that is not known.
+    fn wait(&self, step: u64, mine: Parcel, end: Instant) -> std::result::Result<Vec<Parcel>, String> {
+        let name = |rank: usize| self.processes[rank].to_string();
+        let mut state = lock(&self.shared.state);
+        loop {
+            let others = (0..self.processes.len()).filter(|&rank| rank != self.me);
+            let missing: Vec<usize> = others.filter(|&rank| state.parcels[rank].is_empty()).collect();
+            if missing.is_empty() {
+                break;
+            }
+            if let Some((rank, how)) = missing.iter().find_map(|&rank| Some((rank, state.ends[rank].as_ref()?))) {
+                let how = if *how == End::Left { "left" } else { "ended" };
+                return Err(format!("{} has {how}", name(rank)));
+            }
+            if let Some(reason) = &state.broken {
+                return Err(reason.clone());
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let names: Vec<String> = missing.into_iter().map(name).collect();
+                return Err(format!("{} has not come in {:.1?}", names.join(", "), self.patience));
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut mine = Some(mine);
+        let mut all = Vec::with_capacity(self.processes.len());
+        for rank in 0..self.processes.len() {
+            let Some((number, parcel)) = state.parcels[rank].pop_front() else {
+                all.extend(mine.take());
+                continue;
+            };
+            if number != step {
+                return Err(format!("{} is at exchange {number}, and not at {step}", name(rank)));
+            }
+            all.push(parcel);
+        }
+        Ok(all)
+    }
+
+    /// Whether the process of PE `pe` has said farewell: it does nothing any more, and all that it did is done.
+    pub(crate) fn has_left(&self, pe: usize) -> bool {
+        let Some(rank) = self.pes.iter().position(|pes| pes.contains(&pe)) else { return false };
+        lock(&self.shared.state).ends[rank] == Some(End::Left)
+    }
+
+    /// Tells `watcher` of every process that is lost, and of those that are.
+    pub(crate) fn watch(&self, watcher: &Arc<dyn Watcher>) {
+        let mut state = lock(&self.shared.state);
+        state.watchers.retain(|watcher| watcher.strong_count() > 0);
+        state.watchers.push(Arc::downgrade(watcher));
+        let lost: Vec<usize> = (0..state.ends.len()).filter(|&rank| state.ends[rank] == Some(End::Lost)).collect();
+        drop(state);
+        lost.into_iter().for_each(|rank| watcher.lost(&self.pes[rank]));
+    }
+
+    /// Says farewell: this process takes part no longer, and all that it did is done.
+    pub(crate) fn leave(&self) {
+        self.end(true);
+    }
+
+    fn end(&self, says_bye: bool) {
+        let was_over = std::mem::replace(&mut lock(&self.shared.state).is_over, true);
+        if was_over {
+            return;
+        }
+        let sockets = || self.sockets.iter().flatten();
+        if says_bye {
+            sockets().for_each(|socket| _ = socket.send(&bye(), &[]));
+        }
+        sockets().for_each(|socket| socket.close());
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+impl Shared {
+    /// Takes what comes until all are gone.
+    fn listen(&self, mut open: Vec<(usize, Arc<Socket>)>) {
+        while !open.is_empty() {
+            let Ok(found) = ready(open.iter().map(|(_, socket)| &**socket)) else { break };
+            let mut found = found.into_iter();
+            open.retain(|(rank, socket)| !found.next().unwrap_or(true) || self.take(*rank, socket));
+        }
+        // Without ears nobody is known to be there.
+        open.into_iter().for_each(|(rank, _)| self.ended(rank, End::Lost));
+    }
+
+    /// Takes a message: whether there may be more.
+    fn take(&self, rank: usize, socket: &Socket) -> bool {
+        let message = socket.receive().ok().flatten().and_then(|(bytes, memory)| decode(&bytes, memory));
+        match message {
+            // One that has said something waits for this one's answer before it says the next.
+            Some(Message::Parcel(step, parcel)) if lock(&self.state).parcels[rank].len() < MOST_AHEAD => {
+                lock(&self.state).parcels[rank].push_back((step, parcel));
+                self.changed.notify_all();
+                true
+            }
+            Some(Message::GaveUp(why)) => {
+                let mut state = lock(&self.state);
+                let reason = format!("{} waited in vain: {why}", state.processes[rank]);
+                state.broken.get_or_insert(reason);
+                drop(state);
+                self.changed.notify_all();
+                true
+            }
+            Some(Message::Bye) => {
+                self.ended(rank, End::Left);
+                false
+            }
+            _ => {
+                // Closed, or not one of ours: what it will do next nobody knows.
+                socket.close();
+                self.ended(rank, End::Lost);
+                false
+            }
+        }
+    }
+
+    fn ended(&self, rank: usize, how: End) {
+        let mut state = lock(&self.state);
+        if state.is_over || state.ends[rank].is_some() {
+            return;
+        }
+        let watchers = match how {
+            End::Left => Vec::new(),
+            End::Lost => state.watchers.iter().filter_map(Weak::upgrade).collect(),
+        };
+        state.ends[rank] = Some(how);
+        let pes = state.pes[rank].clone();
+        drop(state);
+        self.changed.notify_all();
+        watchers.iter().for_each(|watcher| watcher.lost(&pes));
+    }
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.processes[self.me], self.processes.len())
+    }
+}
