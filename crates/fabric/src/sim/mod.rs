@@ -4,6 +4,8 @@ mod access;
 mod memory;
 #[cfg(test)]
 mod model;
+#[allow(unsafe_code)]
+mod range;
 
 pub(crate) use access::{access, change};
 pub(crate) use memory::{settle, Memory, Unmapped, Word};
@@ -37,8 +39,11 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(window: u64) -> Self {
-        Machine { window, memory: Arc::default() }
+    /// Of `pes` PEs, whose windows lie in one range of this process's addresses where the system has such a one.
+    pub(crate) fn of(pes: usize, window: u64) -> Self {
+        let memory = Memory::default();
+        memory.keep(HEAP, pes as u64 * window);
+        Machine { window, memory: Arc::new(memory) }
     }
 
     /// The memory itself.
@@ -104,6 +109,10 @@ impl machine::Machine for Machine {
 
     fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
         Ok(())
+    }
+
+    fn host_address(&self, at: u64, bytes: u64) -> Option<u64> {
+        self.memory.host_address(at, bytes)
     }
 }
 
