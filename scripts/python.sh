@@ -30,4 +30,8 @@ export TANDEM_NVCC=none TANDEM_REQUIRE_NVCC=0
 pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall \
     --config-settings "build-args=--profile dev --locked" "./$package"
 export PYTHONDONTWRITEBYTECODE=1
-(cd "$package" && mypy --cache-dir ../../.build/mypy && python -m pytest --quiet -p no:cacheprovider tests)
+(cd "$package" && mypy --cache-dir ../../.build/mypy)
+# The types are those of the library itself.
+(cd "$venv" && python -m mypy.stubtest --mypy-config-file "$OLDPWD/$package/pyproject.toml" --ignore-disjoint-bases \
+    --allowlist "$OLDPWD/$package/tests/stubtest.txt" tandem._fabric)
+(cd "$package" && python -m pytest --quiet -p no:cacheprovider tests)

@@ -106,7 +106,7 @@ impl Global {
 }
 
 /// One array over all PEs of a team, dealt to them in blocks.
-#[pyclass(frozen, subclass, module = "tandem", name = "GlobalArray")]
+#[pyclass(frozen, module = "tandem", name = "GlobalArray")]
 pub(crate) struct GlobalArray {
     held: Slot<(Team, Global)>,
     layout: Layout,

@@ -28,6 +28,10 @@ def test_kernels_in_the_simulator() -> None:
     assert run("numba_kernels.py", simulated=True).strip().endswith("ok")
 
 
+def test_addresses_of_large_arrays() -> None:
+    assert run("numba_address.py", simulated=False).strip() == "ok"
+
+
 def test_kernels_compile_to_arithmetic_alone() -> None:
     ptx = run("numba_ptx.py", simulated=False)
     assert ptx.count(".visible .entry") == 2

@@ -20,6 +20,13 @@ def reverse(b: Any, a: Any, dtype: tl.constexpr, N: tl.constexpr) -> None:
 
 
 @triton.jit
+def addresses(out: Any, array: Any, index: Any, dtype: tl.constexpr) -> None:
+    """Where elements are."""
+    there = tl.cast(out, tl.uint64).to(tl.pointer_type(tl.uint64), bitcast=True)
+    tl.store(there, pointer(array, tl.cast(index, tl.uint64), dtype).to(tl.uint64, bitcast=True))
+
+
+@triton.jit
 def shift(mine: Any, me: Any, pe: Any, stride: Any, N: tl.constexpr) -> None:
     """Writes the PE's number into another PE's elements."""
     there = (tl.cast(mine, tl.uint64) + tl.arange(0, N).to(tl.uint64) * 4).to(tl.pointer_type(tl.int32), bitcast=True)
