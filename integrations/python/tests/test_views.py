@@ -161,6 +161,11 @@ def test_with_waits_and_closes(rng: np.random.Generator) -> None:
     with tandem.World("sim:2") as world:
         array = world.zeros(10)
     assert world.closed
+    # What went wrong in the queues is not lost.
+    with pytest.raises(tandem.FaultError):
+        with tandem.World("sim:2", timeout=0.2) as world:
+            world[0].wait(world.zeros((), "uint64"), "==", 1)
+    assert world.closed
     with pytest.raises(ZeroDivisionError):
         with tandem.World("sim:2") as world:
             view = np.asarray(world.zeros(10).on(0))
@@ -180,10 +185,11 @@ def test_waits_let_other_threads_run(four: tandem.World) -> None:
         four.synchronize()
         waited.set()
 
-    threads = [threading.Thread(target=wait), threading.Thread(target=lambda: four.wait_until(0, word, "==", 1))]
+    others = [lambda: four.wait_until(0, word, "==", 1), four[0].synchronize]
+    threads = [threading.Thread(target=target) for target in [wait, *others]]
     for thread in threads:
         thread.start()
-    # This thread runs although two others are inside a wait that only it can end.
+    # This thread runs although three others are inside a wait that only it can end.
     begun = time.monotonic()
     while time.monotonic() - begun < 0.2:
         assert not waited.is_set()
