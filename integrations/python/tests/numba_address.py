@@ -10,6 +10,8 @@ import random
 
 from llvmlite import binding, ir
 from numba.cuda import types
+from numba.cuda.dispatcher import _Kernel
+from numba.cuda.typing.typeof import Purpose, typeof
 
 import tandem.numba as tn
 from tandem import GlobalView
@@ -85,4 +87,11 @@ for length in range(40):
             every = [view((0, 0, length, block, pes, me), "float32", None, True) for me in range(pes)]  # type: ignore[arg-type]
             found = [call("index_of", of, place) for of in every for place in range(call("local_length", of, 0))]
             assert sorted(found) == list(range(length))
+# A launch passes a view as its eight numbers.
+of = view((1 << 46, 1 << 38, 1000, 10, 4, 2), "float32", None, True)  # type: ignore[arg-type]
+passed: list[ctypes.c_uint64] = []
+kernel = object.__new__(_Kernel)
+kernel.extensions = tn.extensions
+kernel._prepare_args(typeof(of, Purpose.argument), of, 0, [], passed)
+assert [number.value for number in passed] == list(of.rule)
 print("ok")
