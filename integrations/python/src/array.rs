@@ -102,26 +102,31 @@ impl Array {
 
 #[pymethods]
 impl Array {
+    /// Lengths of the axes.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.shape)
     }
 
+    /// The name of the elements' type.
     #[getter(dtype)]
     fn dtype_name(&self) -> &'static str {
         self.dtype.name()
     }
 
+    /// Number of elements on each PE.
     #[getter(size)]
     fn size_of(&self) -> usize {
         self.size()
     }
 
+    /// Number of axes.
     #[getter]
     fn ndim(&self) -> usize {
         self.shape.len()
     }
 
+    /// Bytes on each PE.
     #[getter]
     fn nbytes(&self) -> usize {
         self.size() * self.dtype.size()
@@ -248,6 +253,7 @@ pub(crate) struct Part {
     memory: Symmetric<u8>,
     // Dropped behind them.
     view: View,
+    /// The PE of the team.
     #[pyo3(get)]
     pe: usize,
     shape: Vec<usize>,
@@ -294,11 +300,13 @@ impl Part {
 
 #[pymethods]
 impl Part {
+    /// Lengths of the axes.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.shape)
     }
 
+    /// The name of the elements' type.
     #[getter(dtype)]
     fn dtype_name(&self) -> &'static str {
         self.dtype.name()

@@ -155,6 +155,7 @@ impl GlobalArray {
         self.length
     }
 
+    /// The name of the elements' type.
     #[getter(dtype)]
     fn dtype_name(&self) -> &'static str {
         self.dtype.name()

@@ -380,6 +380,16 @@ impl Team {
 }
 
 /// The PEs of a machine, opened: a team of all, and the memory that they share.
+///
+/// `devices` is "sim:4" for pretend PEs, "cuda:0,1" for GPUs, "cuda" for all of them. A GPU that is named several times is as
+/// many PEs, where the environment's CUDA_DEVICE_MAX_CONNECTIONS is 32.
+///
+/// window: bytes of addresses for each PE's heap, the most that it can have; 0 is 256 GiB on GPUs and 16 GiB for pretend PEs.
+/// initial: bytes that each heap has at once; it grows when more is needed.
+/// timeout: seconds after which a wait ends in a FaultError.
+/// memory: by PE, the bytes that its heap may have.
+/// topology: what collectives are planned on, instead of what the machine says. PE i is its GPU i.
+/// streams: one for each GPU, which become the PEs' queues. A stream that is passed as a number has to outlive the world.
 #[pyclass(frozen, extends = Team, module = "tandem", name = "World")]
 pub(crate) struct World;
 

@@ -40,6 +40,7 @@ impl Topology {
         topology::Topology::read(text.as_bytes()).map(Topology).map_err(errors::bare)
     }
 
+    /// What it is called.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
@@ -60,6 +61,7 @@ impl Topology {
         links.map(|link| (name(link.a), name(link.b), link.kind.name(), link.forth.gbs(), link.back.gbs())).collect()
     }
 
+    /// Text that `read` takes, in which rates can be edited.
     fn to_json(&self) -> String {
         self.0.to_json()
     }

@@ -215,3 +215,13 @@ def test_the_texts_show_no_elements(four: tandem.World) -> None:
     array.write(0, np.full(4, secret))
     texts = [repr(four), repr(four[0]), repr(array), repr(array.on(0)), repr(four.global_array(3)), repr(four.global_array(3).on(0))]
     assert not any(str(secret) in text for text in texts)
+
+
+def test_everything_public_says_what_it_is() -> None:
+    """Classes and functions have a text for `help`; special methods have Python's."""
+    for name in tandem.__all__:
+        thing = getattr(tandem, name)
+        assert (thing.__doc__ or "").strip(), name
+        for member, value in vars(thing).items() if isinstance(thing, type) else []:
+            if not member.startswith("_") and (callable(value) or type(value).__name__ in ["getset_descriptor", "property"]):
+                assert (getattr(value, "__doc__", None) or "").strip(), f"{name}.{member}"
