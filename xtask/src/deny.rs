@@ -4,20 +4,26 @@
 use std::path::Path;
 use std::process::Command;
 
+/// The workspaces whose packages users get.
+const WORKSPACES: [&str; 2] = [".", "integrations/python"];
+
 /// Reports every package that is not allowed.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).map_err(|e| format!("{name}: {e}"));
     let rules = Rules::parse(&read("deny.toml")?)?;
-    let args =
-        ["tree", "--workspace", "--locked", "--target", "all", "--edges", "normal,build,dev", "--prefix", "none"];
-    let mut command = Command::new("cargo");
-    command.args(args).args(["--no-dedupe", "--format", "{p}\t{l}"]).current_dir(root);
-    let output = command.output().map_err(|e| format!("cargo tree: {e}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    let mut broken = Vec::new();
+    for workspace in WORKSPACES {
+        let args =
+            ["tree", "--workspace", "--locked", "--target", "all", "--edges", "normal,build,dev", "--prefix", "none"];
+        let mut command = Command::new("cargo");
+        command.args(args).args(["--no-dedupe", "--format", "{p}\t{l}"]).current_dir(root.join(workspace));
+        let output = command.output().map_err(|e| format!("{workspace}: cargo tree: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("{workspace}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        broken.extend(rules.packages(&String::from_utf8_lossy(&output.stdout)));
+        broken.extend(rules.sources(&read(&format!("{workspace}/Cargo.lock"))?));
     }
-    let mut broken = rules.packages(&String::from_utf8_lossy(&output.stdout));
-    broken.extend(rules.sources(&read("Cargo.lock")?));
     if broken.is_empty() {
         return Ok(());
     }
@@ -112,12 +118,12 @@ impl Rules {
             let met = self.any(words);
             return words.next() == Some(")") && met;
         }
-        // An exception would have to be allowed by name.
+        let mut licence = word.to_string();
+        // A licence with an exception has to be allowed by this name.
         if words.next_if_eq(&"WITH").is_some() {
-            words.next();
-            return false;
+            licence = format!("{word} WITH {}", words.next().unwrap_or(""));
         }
-        self.licences.iter().any(|known| known == word)
+        self.licences.contains(&licence)
     }
 }
 
@@ -128,17 +134,31 @@ mod tests {
     use super::*;
 
     fn rules() -> Rules {
-        let text = "# x\n\n[licenses]\nallow = [\"MIT\", \"Zlib\"]\n\n[bans]\ndeny = [\"cmake\"]\n\n[sources]\n\
+        let text =
+            "# x\n\n[licenses]\nallow = [\"MIT\", \"Zlib\", \"A WITH b\"]\n\n[bans]\ndeny = [\"cmake\"]\n\n[sources]\n\
                     allow-registry = [\"https://a\"]\n";
         Rules::parse(text).unwrap()
     }
 
     #[test]
     fn licences_are_expressions() {
-        for fine in ["MIT", "MIT OR GPL-3.0", "GPL-3.0/MIT", "Zlib AND (GPL-3.0 OR MIT)", "GPL-3.0 WITH x OR MIT"] {
+        for fine in
+            ["MIT", "MIT OR GPL-3.0", "GPL-3.0/MIT", "Zlib AND (GPL-3.0 OR MIT)", "GPL-3.0 WITH x OR MIT", "A WITH b"]
+        {
             assert!(rules().allows(fine), "{fine}");
         }
-        for wrong in ["", "GPL-3.0", "MIT AND GPL-3.0", "MIT WITH x", "(MIT", "MIT MIT", "Zlib AND (GPL-3.0 OR BSD)"] {
+        for wrong in [
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "MIT WITH x",
+            "A",
+            "A WITH c",
+            "A WITH",
+            "(MIT",
+            "MIT MIT",
+            "Zlib AND (GPL-3.0 OR BSD)",
+        ] {
             assert!(!rules().allows(wrong), "{wrong}");
         }
     }

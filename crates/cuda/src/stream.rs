@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 pub struct Stream {
     raw: ffi::tandem_stream,
     device: Device,
+    is_borrowed: bool,
 }
 
 // SAFETY: the runtime's functions on a stream may be called from any thread, and from several at once.
@@ -45,7 +46,15 @@ impl Stream {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid to write to.
         check("create stream", Some(device), unsafe { ffi::tandem_cuda_stream_create(device.raw(), rank, &mut raw) })?;
-        Ok(Stream { raw, device })
+        Ok(Stream { raw, device, is_borrowed: false })
+    }
+
+    /// A stream that somebody else made of this device, such as another library of this process. It is not destroyed with this value.
+    ///
+    /// # Safety
+    /// `raw` is a stream of `device` and of this process, which lives longer than this value; null is the legacy default stream.
+    pub unsafe fn borrowed(device: Device, raw: ffi::tandem_stream) -> Self {
+        Stream { raw, device, is_borrowed: true }
     }
 
     /// The device it belongs to.
@@ -124,6 +133,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.is_borrowed {
+            return;
+        }
         // Work that is queued still runs. An error of earlier work has been or will be reported elsewhere.
         // SAFETY: the handle is this value's own and not used after this.
         let _ = unsafe { ffi::tandem_cuda_stream_destroy(self.raw) };

@@ -64,6 +64,11 @@ impl Layout {
             .ok_or_else(|| Error::invalid(op, format!("{len} elements in blocks of {block} are too many")))
     }
 
+    /// Elements of a block.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
     /// Elements that every PE needs room for.
     fn room(&self) -> usize {
         self.len.div_ceil(self.block).div_ceil(self.pes) * self.block

@@ -69,6 +69,10 @@ pub(crate) trait Machine: Send + Sync {
     fn sharing(&self, _pe: usize) -> usize {
         1
     }
+    /// Where in this process the `bytes` bytes at an address of a window are, if they are there in one piece.
+    fn host_address(&self, _at: u64, _bytes: u64) -> Option<u64> {
+        None
+    }
     /// Where kernels of PE `pe` find the table of regions; `None` if there are no kernels.
     fn region_table(&self, _pe: usize) -> Option<u64> {
         None

@@ -101,6 +101,16 @@ impl<T: Pod> Symmetric<T> {
         Some(self.memory.address(world_pe)? + self.start)
     }
 
+    /// Where in this process the elements of PE `world_pe` are, all in one piece: of a pretend PE, whose [`Symmetric::address`] is no place of
+    /// this process. Those of two PEs are as far apart as their addresses. `None` for a GPU, for registered memory, and where the system had
+    /// no such range of addresses.
+    ///
+    /// The memory stays as long as a handle does. Queues access it as atomic words: order other accesses by what the team offers.
+    pub fn host_address(&self, world_pe: usize) -> Option<u64> {
+        let at = self.address(world_pe)?;
+        self.memory.world.machine.host_address(at, self.bytes())
+    }
+
     /// Where in every PE's window the first element is; `None` for registered memory.
     pub fn offset(&self) -> Option<u64> {
         Some(self.memory.offset()? + self.start)

@@ -45,7 +45,7 @@ impl Team {
     /// None or more than [`crate::MAX_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
-        let machine = Arc::new(sim::Machine::new(window, false));
+        let machine = Arc::new(sim::Machine::of(pes, window));
         let memory = machine.memory().clone();
         let world = World::new(machine, window, caps, links, options.initial, None)?;
         Self::of(Self::open(world, Some(memory), &options)?, None)
@@ -63,7 +63,7 @@ impl Team {
         let patience = options.timeout.min(LONGEST_TIMEOUT);
         let group = Group::meet(meeting, pes, &format!("{options:?}"), patience)?;
         let (window, caps, links) = shape(group.count(), &options, 16 << 30)?;
-        let machine = Arc::new(sim::Machine::new(window, true));
+        let machine = Arc::new(sim::Machine::shared(window));
         let memory = machine.memory().clone();
         let world = World::new(machine, window, caps, links, options.initial, Some(group.clone()))?;
         let membership = Arc::new(Membership { world: world.clone(), group, patience });
@@ -288,6 +288,22 @@ impl Team {
             return Err(Error::invalid("make a queue", format!("{process} has PE {pe}")));
         }
         Queue::new(Arc::new(TeamRank { core: self.core().clone(), me: pe }))
+    }
+
+    /// One more queue of PE `pe`, which is a GPU: `stream`, of that GPU. What else the stream is told and what the queue is told is done in
+    /// one order.
+    ///
+    /// # Errors
+    /// The team does not have the PE, or it is a pretend one; the stream is of another device.
+    pub fn queue_on(&self, pe: usize, stream: Arc<Stream>) -> Result<Queue> {
+        let op = "queue on a stream";
+        self.core().member(op, pe)?;
+        let device = self.core().world.machine.device(self.members()[pe]);
+        if device.is_some_and(|device| device != stream.device()) {
+            let problem = format!("a stream of {} for PE {pe}, which is {}", stream.device(), self.name(pe));
+            return Err(Error::invalid(op, problem));
+        }
+        Queue::on(Arc::new(TeamRank { core: self.core().clone(), me: pe }), stream)
     }
 
     /// Copies `from` to PE `pe`'s elements. Done when it returns, and in no order with what queues do meanwhile.

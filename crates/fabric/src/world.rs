@@ -578,7 +578,7 @@ mod tests {
     #[test]
     fn a_world_whose_queues_do_not_end_is_left_to_them() {
         for is_held in [false, true] {
-            let machine = Arc::new(crate::sim::Machine::new(2 << 20, false));
+            let machine = Arc::new(crate::sim::Machine::of(1, 2 << 20));
             let memory = Arc::downgrade(&machine);
             let mut world = World::new(machine, 2 << 20, vec![2 << 20], Links::all(1), 0, None).unwrap();
             Arc::get_mut(&mut world).unwrap().patience = Duration::from_millis(200);

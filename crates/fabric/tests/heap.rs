@@ -71,6 +71,30 @@ fn offsets_are_the_same_everywhere_and_reused() {
     });
 }
 
+/// What this process reads and writes at their addresses is what pretend PEs have, wherever the heap has grown.
+#[test]
+fn pretend_pes_lie_in_this_process() {
+    each(&Options { window: 32 << 20, ..Options::default() }, |team| {
+        let arrays: Vec<Symmetric<u8>> = [1, 70_000, 3, 200_001].map(|len| team.alloc(len).unwrap()).into();
+        for (memory, pe) in arrays.iter().flat_map(|memory| (0..team.size()).map(move |pe| (memory, pe))) {
+            let Some(at) = memory.host_address(pe) else {
+                assert!(team.is_cuda(), "PE {pe} has no address");
+                continue;
+            };
+            let apart = at.wrapping_sub(memory.host_address(0).unwrap());
+            assert_eq!(apart, memory.address(pe).unwrap() - memory.address(0).unwrap());
+            let bytes: Vec<u8> = numbers(memory.len(), pe as u64);
+            team.write(pe, memory, &bytes).unwrap();
+            // SAFETY: the memory of a pretend PE, which no queue is using.
+            let seen = unsafe { std::slice::from_raw_parts_mut(at as *mut u8, memory.len()) };
+            assert!(*seen == bytes);
+            seen[0] ^= 255;
+            assert_eq!(team.read(pe, memory).unwrap()[0], !bytes[0]);
+        }
+        assert_eq!((arrays[0].host_address(team.size()), team.is_cuda()), (None, arrays[0].host_address(0).is_none()));
+    });
+}
+
 #[test]
 fn put_and_get_move_exactly_what_they_say() {
     each(&Options::default(), |team| {

@@ -3,6 +3,7 @@
 
 mod teams;
 
+use std::sync::Arc;
 use tandem_fabric::{Error, OneSided, Options, Symmetric};
 use teams::{each_cuda, numbers};
 
@@ -27,6 +28,32 @@ fn a_gpu_runs_no_programs_and_its_stream_takes_users_work() {
         let failed = queue.call("fail", |_, _| tandem_cuda::ffi::TANDEM_INVALID).unwrap_err();
         assert!(matches!(failed, Error::Device(_)), "{failed:?}");
         team.check().unwrap();
+    });
+}
+
+#[test]
+fn a_stream_of_the_callers_is_a_queue() {
+    each_cuda(&Options::default(), |team| {
+        let me = team.size() - 1;
+        let device = team.queue(me).stream().unwrap().device();
+        let own = tandem_cuda::Stream::new(device).unwrap();
+        // SAFETY: the stream outlives the queue.
+        let borrowed = || Arc::new(unsafe { tandem_cuda::Stream::borrowed(device, own.raw()) });
+        let (from, to): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(1 << 20).unwrap(), team.alloc(1 << 20).unwrap());
+        for value in 1..20 {
+            let queue = team.queue_on(me, borrowed()).unwrap();
+            let at = queue.address(&from).unwrap() as *mut u8;
+            // SAFETY: the bytes are those of `from`.
+            own.call("fill", |raw| unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, value, 1 << 20, raw) }).unwrap();
+            queue.put(&to, &from, 0).unwrap();
+            drop(queue);
+            own.synchronize().unwrap();
+            assert!(team.read(0, &to).unwrap() == vec![value as u8; 1 << 20]);
+        }
+        assert!(team.queue_on(team.size(), borrowed()).is_err());
+        if team.size() > 1 && team.name(0) != team.name(me) {
+            assert!(team.queue_on(0, borrowed()).err().unwrap().to_string().contains("for PE 0"));
+        }
     });
 }
 

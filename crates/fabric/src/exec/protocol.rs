@@ -8,7 +8,7 @@
 use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 /// A word that one PE writes and another one reads.
-pub trait Word {
+pub trait Word: Send + Sync + 'static {
     /// Its value; what its writer did before is visible after this.
     fn load_acquire(&self) -> u64;
     /// Changes it; all that the caller did before is visible to who reads the value.

@@ -4,16 +4,34 @@
 //! for. So programs that race, as programs on several PEs may, have a defined meaning here: each word is read and
 //! written whole, and what orders accesses is what the operations say.
 
+use super::range::AddressRange;
 use crate::exec::protocol;
 use crate::word::{apply, width};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// A run of bytes with consecutive addresses: of this process, or of several.
-pub(super) type Block<W> = Arc<dyn Deref<Target = [W]> + Send + Sync>;
+/// A run of bytes with consecutive addresses: some words of what keeps them, in this process or in several.
+struct Block<W> {
+    words: Arc<dyn AsRef<[W]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+impl<W> Clone for Block<W> {
+    fn clone(&self) -> Self {
+        Block { words: self.words.clone(), range: self.range.clone() }
+    }
+}
+
+impl<W> Deref for Block<W> {
+    type Target = [W];
+
+    fn deref(&self) -> &[W] {
+        &(*self.words).as_ref()[self.range.clone()]
+    }
+}
 
 const WORD: u64 = 8;
 /// Bytes that are copied at a time.
@@ -23,22 +41,24 @@ const PIECE: usize = 4096;
 const GAP: u64 = 4096;
 
 /// A block of zeros, or `bytes` if there is no memory for them.
-fn zeros<W: Default + Send + Sync + 'static>(bytes: u64) -> Result<Block<W>, u64> {
+fn zeros<W: protocol::Word + Default>(bytes: u64) -> Result<Block<W>, u64> {
     let words = usize::try_from(bytes / WORD).map_err(|_| bytes)?;
     let mut block: Vec<W> = Vec::new();
     block.try_reserve_exact(words).map_err(|_| bytes)?;
     block.resize_with(words, W::default);
-    Ok(Arc::new(block.into_boxed_slice()))
+    Ok(Block { words: Arc::new(block), range: 0..words })
 }
 
 /// Blocks by the address of their first byte, which is a multiple of 8.
 pub(crate) struct Memory<W = AtomicU64> {
     blocks: RwLock<BTreeMap<u64, Block<W>>>,
+    /// Where the words of blocks are that are mapped at addresses from this one on.
+    kept: OnceLock<(u64, Block<W>)>,
 }
 
 impl<W> Default for Memory<W> {
     fn default() -> Self {
-        Memory { blocks: RwLock::default() }
+        Memory { blocks: RwLock::default(), kept: OnceLock::new() }
     }
 }
 
@@ -46,15 +66,56 @@ impl<W> Default for Memory<W> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unmapped(pub(crate) u64);
 
-impl<W: protocol::Word + Default + Send + Sync + 'static> Memory<W> {
+impl Memory {
+    /// Blocks that are mapped between `at` and `at + bytes` from here on lie in one range of this process's addresses. Where the system has
+    /// none so long, each has a place of its own.
+    pub(crate) fn keep(&self, at: u64, bytes: u64) {
+        if let Some(range) = AddressRange::new(bytes) {
+            let range = Block { words: Arc::new(range), range: 0..(bytes / WORD) as usize };
+            let _ = self.kept.set((at, range));
+        }
+    }
+
+    /// Where in this process the `bytes` bytes at `at` are, if they are mapped, and in one piece.
+    pub(crate) fn host_address(&self, at: u64, bytes: u64) -> Option<u64> {
+        let (start, kept) = self.kept.get()?;
+        self.pieces(at, usize::try_from(bytes).ok()?, |_, _, _| {}).ok()?;
+        let offset = at.checked_sub(*start)?;
+        let is_inside = offset.checked_add(bytes)? <= kept.len() as u64 * WORD;
+        is_inside.then(|| kept.as_ptr() as u64 + offset)
+    }
+}
+
+impl<W: protocol::Word + Default> Memory<W> {
+    /// A block of zeros for the address `at`: of what is kept there, or one of its own.
+    fn block_for(&self, at: u64, bytes: u64) -> Result<Block<W>, u64> {
+        let Some((start, kept)) = self.kept.get() else { return zeros(bytes) };
+        let first = at.wrapping_sub(*start) / WORD;
+        let end = first.saturating_add(bytes / WORD);
+        if at < *start || end > kept.len() as u64 {
+            return zeros(bytes);
+        }
+        // The range takes memory where it is written to, without a word: whether there is so much is asked otherwise.
+        let mut asked: Vec<u8> = Vec::new();
+        asked.try_reserve_exact(usize::try_from(bytes).map_err(|_| bytes)?).map_err(|_| bytes)?;
+        let block = Block { words: kept.words.clone(), range: first as usize..end as usize };
+        block.iter().for_each(|word| word.store_relaxed(0));
+        Ok(block)
+    }
+
     /// Puts zeros at `bytes` bytes from `at` on; both are multiples of 8. The bytes, if the host has no memory for them.
     pub(crate) fn map(&self, at: u64, bytes: u64) -> Result<(), u64> {
-        self.insert(at, zeros(bytes)?);
+        self.insert(at, self.block_for(at, bytes)?);
         Ok(())
     }
 
-    /// Puts a block at `at`, a multiple of 8.
-    pub(super) fn insert(&self, at: u64, block: Block<W>) {
+    /// Puts words at `at`, a multiple of 8.
+    pub(super) fn put(&self, at: u64, words: impl AsRef<[W]> + Send + Sync + 'static) {
+        let range = 0..words.as_ref().len();
+        self.insert(at, Block { words: Arc::new(words), range });
+    }
+
+    fn insert(&self, at: u64, block: Block<W>) {
         self.blocks.write().unwrap_or_else(PoisonError::into_inner).insert(at, block);
     }
 
@@ -270,8 +331,11 @@ mod tests {
     proptest! {
         /// Against an array of bytes, across blocks that touch.
         #[test]
-        fn is_an_array_of_bytes(seed in prop::collection::vec(any::<u8>(), 10_000), steps in prop::collection::vec((0usize..10_000, 0usize..10_000, 0usize..6000, any::<bool>()), 1..20)) {
+        fn is_an_array_of_bytes(is_kept: bool, seed in prop::collection::vec(any::<u8>(), 10_000), steps in prop::collection::vec((0usize..10_000, 0usize..10_000, 0usize..6000, any::<bool>()), 1..20)) {
             let memory = <Memory>::default();
+            if is_kept {
+                memory.keep(AT - 64, 12_000);
+            }
             for (at, len) in [(0, 4096), (4096, 8), (4104, 5896)] {
                 memory.map(AT + at, len).unwrap();
             }
@@ -289,6 +353,28 @@ mod tests {
                 prop_assert!(bytes(&memory, 10_000) == model);
             }
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_in_one_piece_and_zero_when_it_is_mapped() {
+        let memory = <Memory>::default();
+        assert_eq!(memory.host_address(AT, 8), None);
+        memory.keep(AT, 64);
+        assert_eq!(memory.host_address(AT, 8), None, "nothing is mapped there");
+        memory.map(AT, 16).unwrap();
+        memory.map(AT + 16, 40).unwrap();
+        let at = memory.host_address(AT, 56).unwrap();
+        assert_eq!(memory.host_address(AT + 21, 35), Some(at + 21));
+        assert_eq!(memory.host_address(AT + 21, 36), None, "that leaves what is mapped");
+        memory.write(AT + 16, &[7; 40]).unwrap();
+        memory.unmap(AT + 16);
+        memory.map(AT + 16, 48).unwrap();
+        assert_eq!(bytes(&memory, 64), [0; 64]);
+        // What does not lie in the range has a place of its own, and none that is said.
+        memory.map(AT + 64, 8).unwrap();
+        assert_eq!((memory.host_address(AT + 64, 8), memory.host_address(AT + 56, 16)), (None, None));
+        assert_eq!(memory.map(AT - 8, 8), Ok(()));
+        assert_eq!(memory.host_address(AT - 8, 8), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod access;
 mod memory;
 #[cfg(test)]
 mod model;
+#[allow(unsafe_code)]
+mod range;
 mod records;
 #[allow(unsafe_code)]
 mod shared;
@@ -45,8 +47,16 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(window: u64, is_shared: bool) -> Self {
-        Machine { window, memory: Arc::default(), is_shared }
+    /// Of `pes` PEs of one process, whose windows lie in one range of its addresses where the system has such a one.
+    pub(crate) fn of(pes: usize, window: u64) -> Self {
+        let memory = Memory::default();
+        memory.keep(HEAP, pes as u64 * window);
+        Machine { window, memory: Arc::new(memory), is_shared: false }
+    }
+
+    /// Of PEs of several processes, which share each piece of memory that is mapped.
+    pub(crate) fn shared(window: u64) -> Self {
+        Machine { window, memory: Arc::default(), is_shared: true }
     }
 
     /// The memory itself.
@@ -89,13 +99,13 @@ impl machine::Machine for Machine {
         }
         let made = shared::make(bytes).and_then(|memory| Ok((shared::open(&memory, bytes)?, memory)));
         let (block, memory) = made.map_err(|error| self.no_memory(pe, bytes, error))?;
-        self.memory.insert(at, Arc::new(block));
+        self.memory.put(at, block);
         Ok(Some(memory))
     }
 
     fn import(&self, pe: usize, from: u64, to: u64, memory: OwnedFd) -> Result<()> {
         let block = shared::open(&memory, to - from).map_err(|error| self.no_memory(pe, to - from, error))?;
-        self.memory.insert(self.window_of(pe) + from, Arc::new(block));
+        self.memory.put(self.window_of(pe) + from, block);
         Ok(())
     }
 
@@ -129,6 +139,10 @@ impl machine::Machine for Machine {
 
     fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
         Ok(())
+    }
+
+    fn host_address(&self, at: u64, bytes: u64) -> Option<u64> {
+        self.memory.host_address(at, bytes)
     }
 }
 

@@ -4,7 +4,6 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{fallocate, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use std::io::{Error, ErrorKind, Result};
-use std::ops::Deref;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
@@ -38,10 +37,8 @@ pub(super) fn open(memory: &OwnedFd, bytes: u64) -> Result<Shared> {
     Ok(Shared(MmapOptions::new().len(len).map_raw(memory.as_raw_fd())?))
 }
 
-impl Deref for Shared {
-    type Target = [AtomicU64];
-
-    fn deref(&self) -> &[AtomicU64] {
+impl AsRef<[AtomicU64]> for Shared {
+    fn as_ref(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is aligned to a page, lives as long as `self`, and the seals keep memory behind all of it. Every access to
         // it, by any process, is an atomic one, as to any memory of pretend PEs; every bit pattern is a word.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / size_of::<AtomicU64>()) }
@@ -57,11 +54,11 @@ mod tests {
     fn two_mappings_are_one_memory() {
         let memory = make(1 << 16).unwrap();
         let (a, b) = (open(&memory, 1 << 16).unwrap(), open(&memory.try_clone().unwrap(), 1 << 16).unwrap());
-        assert!(a.iter().all(|word| word.load(Ordering::Relaxed) == 0) && a.len() == 1 << 13);
-        a[77].store(5, Ordering::Relaxed);
-        assert_eq!(b[77].load(Ordering::Relaxed), 5);
+        assert!(a.as_ref().iter().all(|word| word.load(Ordering::Relaxed) == 0) && a.as_ref().len() == 1 << 13);
+        a.as_ref()[77].store(5, Ordering::Relaxed);
+        assert_eq!(b.as_ref()[77].load(Ordering::Relaxed), 5);
         drop((a, memory));
-        assert_eq!(b[77].fetch_add(1, Ordering::Relaxed), 5);
+        assert_eq!(b.as_ref()[77].fetch_add(1, Ordering::Relaxed), 5);
     }
 
     /// A process that gives memory which it could take away again is refused.

@@ -1,0 +1,48 @@
+"""The exceptions of tandem. Every text names what was wrong, where, and which PE it was about."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class Error(Exception):
+    """What the fabric raises beside Python's own TypeError, ValueError, IndexError and BufferError."""
+
+
+class InvalidError(Error, ValueError):
+    """A length, a combination or a text that an operation does not allow."""
+
+
+class ClosedError(Error):
+    """The world was closed."""
+
+
+class DeviceError(Error):
+    """A device failed, or has not done in time what the host waits for."""
+
+
+class NoPeerError(Error):
+    """PE `pe` does not reach the memory of PE `peer`."""
+
+    pe: int
+    peer: int
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """PE `pe`, which is `device`, has too little memory. No PE keeps any part of the allocation."""
+
+    pe: int
+    device: str
+
+
+class FaultError(Error):
+    """PE `pe` waited in vain for PE `peer` (None where nobody was named), or accessed memory past an end.
+
+    `kind` is "wait", "barrier", "bounds", "command" or "copy", `place` the word or the bytes. The team is unusable from
+    then on; the process and other worlds go on.
+    """
+
+    kind: str
+    pe: int
+    peer: Optional[int]
+    place: str
