@@ -1,9 +1,9 @@
 //! What is left of a function that was gone all ways, as a recorder sees it.
 
 use super::explore::{STRAYED, TOO_MANY};
-use super::hostile_tests::{calls, code, constant, module, number, Memory, STORE};
+use super::hostile_tests::{call_number, calls, code, constant, module, number, Memory, STORE};
 use super::operation::Operation;
-use super::recorder_tests::{refused, Done, Run, END, INPUT, LONG, X, Y, Z};
+use super::recorder_tests::{refused, Done, Run, END, INPUT, LONG, PARTS, X, Y, Z};
 use super::{Refused, Step, Value};
 use crate::native::{Function, Parts};
 use crate::{calculate, calculate_kept, Limits, Record, Used};
@@ -92,6 +92,11 @@ fn what_has_no_value_on_all_ways_is_unknown() {
         run.stores(OWN + 120, 1);
         run.stores(W, u32::from(way) + 8);
         run.does(Function::Add, [W + 40, W, W]).unwrap();
+        // No element on one way.
+        run.does(Function::Neg, [W + 80, X, 0]).unwrap();
+        if !way {
+            run.stores(W + 84, 5);
+        }
         if !run.leaves().unwrap() {
             break;
         }
@@ -102,6 +107,7 @@ fn what_has_no_value_on_all_ways_is_unknown() {
     assert_eq!(run.number(W + 40), 18);
     assert!(matches!(run.value_at(W + 40), Ok(Value::Result(_))));
     assert!(run.recorder.read(W as usize + 40, 4).is_err());
+    refused(run.value_at(W + 80), PARTS);
 }
 
 #[test]
@@ -219,28 +225,32 @@ fn runs(wasm: &[u8]) -> Vec<Used> {
 /// Each kind of write to what was there before a call: the next way finds it as it was.
 #[test]
 fn writes_of_all_kinds_are_undone() {
-    const NEXT: i32 = COUNT + 40;
-    const ONE: i32 = COUNT + 80;
+    // What is written lies apart from all else: what lies together is saved together.
+    const AT: i32 = 6912;
+    const SOURCE: i32 = 7040;
+    const NEXT: i32 = 7080;
     let parts = Parts::read(FUNCTIONS).unwrap();
     let of_witness = (number(FUNCTIONS, "getWitness") - parts.imports) as usize;
     let of_inputs = (number(FUNCTIONS, "setInputSignal") - parts.imports) as usize;
     let call = |function, arguments: &[i32]| calls(FUNCTIONS, function, arguments);
-    // The first of the circuit's functions compares. `NEXT` becomes one more than `COUNT`, which is long, and takes its place.
-    let (next, load) = (call(Function::Add, &[NEXT, COUNT, ONE]), b"\x28\x02\0");
+    let copy = (0..parts.bodies.len()).find(|&index| parts.is_copy(index)).unwrap() as u32 + parts.imports;
+    // The first of the circuit's functions compares. What lies there is added to `NEXT`, which takes its place, or it becomes 0.
+    let next = [call_number(copy, &[SOURCE, AT]), call(Function::Add, &[NEXT, NEXT, SOURCE])].concat();
+    let load = b"\x28\x02\0";
     let kinds: [&[Vec<u8>]; 5] = [
-        &[constant(COUNT + 8), constant(NEXT + 8), load.to_vec(), b"\x41\0\x6a".to_vec(), STORE.to_vec()],
-        &[constant(COUNT + 8), constant(NEXT + 8), load.to_vec(), STORE.to_vec()],
-        &[call(Function::CopyN, &[COUNT, NEXT, 1])],
-        &[call(Function::IntCopy, &[NEXT + 8, COUNT + 8])],
-        &[call(Function::IntZero, &[COUNT + 8])],
+        &[constant(AT + 8), constant(NEXT + 8), load.to_vec(), b"\x41\0\x6a".to_vec(), STORE.to_vec()],
+        &[constant(AT + 8), constant(NEXT + 8), load.to_vec(), STORE.to_vec()],
+        &[call(Function::CopyN, &[AT, NEXT, 1])],
+        &[call(Function::IntCopy, &[NEXT + 8, AT + 8])],
+        &[call(Function::IntZero, &[AT + 8])],
     ];
-    let tell = call(Function::Add, &[ABOVE, NEXT, COUNT + 120]);
+    let tell = call(Function::Add, &[ABOVE, NEXT, AT + 40]);
     let long = |at: i32, limb: u8| {
         code(&[&constant(at), b"\x41\x80\x80\x80\x80\x78", STORE, &constant(at + 4), &[0x41, limb], STORE])
     };
     for kind in kinds {
         let count = [&next[..], &kind.concat()].concat();
-        let begin = [long(COUNT + 4, 5), long(ONE + 4, 1)].concat();
+        let begin = [long(AT + 4, 5), long(NEXT + 4, 1)].concat();
         let wasm = module(FUNCTIONS, false, &|index| match index {
             _ if index == of_witness => Some(tell.clone()),
             _ if index == of_inputs => Some(begin.clone()),
