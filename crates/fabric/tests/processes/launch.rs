@@ -102,6 +102,15 @@ fn one_that_fails_ends_all() {
     }
 }
 
+/// A process that ends well takes with it what it has started and left behind.
+#[test]
+fn nothing_stays_in_the_background() {
+    let mark = format!("{}0004", std::process::id());
+    let end = run(2, &["sh", "-c", &format!("sleep {mark} & exit 0")]);
+    assert!(end.status.success(), "{}", text(&end));
+    gone(&mark);
+}
+
 /// Whatever ends who has started them ends them.
 #[test]
 fn they_end_with_who_has_started_them() {
