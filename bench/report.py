@@ -25,6 +25,7 @@ GUIDES = ROOT / "docs" / "guides"
 MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
+    "h200x4": "four NVIDIA H200 of one host (NVLink), 64 host cores, CUDA 13.0",
     "h100x1": "one NVIDIA H100 80GB HBM3, CUDA 13.0",
     "h100x2": "two NVIDIA H100 80GB HBM3 of one host (NVLink), 32 host cores, driver 580.159.04, CUDA 13.0",
     "h100x4": "four NVIDIA H100 80GB HBM3 of one host (NVLink), 64 host cores, driver 580.159.04, CUDA 13.0",

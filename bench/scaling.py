@@ -1,6 +1,8 @@
 """docs/performance/scaling.md: how proofs, primitives and copies scale from one GPU to four, from the rows of machines with several."""
 
 SCALES = ("h100x2", "h100x4")
+# Where copies among four GPUs are measured.
+COPIES = "h200x4"
 PROVERS = {"groth16": "Groth16", "plonk": "PLONK"}
 COLLECTIVES = {
     "broadcast": "broadcast",
@@ -10,14 +12,6 @@ COLLECTIVES = {
     "reducescatter": "reduce-scatter",
     "alltoall": "all-to-all",
 }
-# What the executor of today chooses among more than two GPUs, as `--tuning` names it, by the bytes of a call.
-TODAY = {
-    16 << 20: "tandem, chunk=64K",
-    256 << 20: "tandem, engines=never,chunk=128K,slots=8",
-    1 << 30: "tandem, engines=never,chunk=128K,slots=8",
-}
-# Where nothing is passed on, chunks stay large.
-EXCHANGED = {size: "tandem, engines=never" for size in (256 << 20, 1 << 30)}
 SIZES = {4096: "4 KiB", 1 << 20: "1 MiB", 16 << 20: "16 MiB", 256 << 20: "256 MiB", 1 << 30: "1 GiB"}
 
 
@@ -28,6 +22,7 @@ def gpus(row):
 
 
 def page(rows, latest, digits, table, field):
+    copies = [row for row in rows if row["machine"] in (*SCALES, COPIES) and "library" in row]
     rows = [row for row in rows if row["machine"] in SCALES]
     # One GPU is that of the machine with most of them that has such a row: GPUs of a kind differ by some hundredths.
     ordered = sorted(rows, key=lambda row: row["machine"])
@@ -75,17 +70,14 @@ def page(rows, latest, digits, table, field):
             line += [digits(row["ms_median"]) if row else "", f"{one['ms_median'] / row['ms_median']:.2f}" if row and one else ""]
         primitives.append(line)
 
-    four = [row for row in rows if row["machine"] == "h100x4" and "library" in row]
-    calls = latest([row for row in four if "among" not in row], lambda row: (row["what"], row["library"], row["bytes"]))
+    calls = latest([row for row in copies if row["machine"] == COPIES], lambda row: (row["what"], row["library"], row["bytes"]))
     collectives = []
     for what, name in COLLECTIVES.items():
         for library, words in (("tandem", "ours"), ("NCCL 2.28.9", "NCCL")):
-            today = EXCHANGED if what == "alltoall" else TODAY
-            named = lambda size: today.get(size, library) if library == "tandem" else library
-            at = [calls.get((what, named(size), size)) or calls.get((what, library, size)) for size in SIZES]
+            at = [calls.get((what, library, size)) for size in SIZES]
             small = [digits(row["us_latency"]) if row else "" for row in at[:2]]
             collectives.append([f"{name}, {words}"] + small + [digits(row["algbw"]) if row else "" for row in at[2:]])
-    jobs = latest([row for row in four if "among" in row], lambda row: (row["what"], row["library"], row["bytes"]))
+    jobs = latest([row for row in copies if "among" in row], lambda row: (row["what"], row["library"], row["bytes"]))
     of_two = []
     for what, name in COLLECTIVES.items():
         ours, theirs = jobs.get((what, "tandem", 1 << 30)), jobs.get((what, "NCCL 2.28.9", 1 << 30))
@@ -132,12 +124,10 @@ Data is on the GPUs before and after.
 
 ## Copies among four GPUs
 
-GB/s of queued calls as nccl-tests count them (algbw), and for the first two sizes the time of one call in us. NVLink multicast is
-off.
+GB/s of queued calls as nccl-tests count them (algbw), and for the first two sizes the time of one call in us. Four NVIDIA H200 of one
+host; NVLink multicast is off.
 
 {table(["", "4 KiB, us", "1 MiB, us", "16 MiB", "256 MiB", "1 GiB"], collectives)}
-From 16 MiB on, ours are rows with `--tuning` set to what is chosen today, where there are such rows.
-
 - **Small calls** take a ninth to a half of NCCL's time: a kernel that stays looks at a mailbox, so there is no launch.
 - **A broadcast and an all-reduce** pass data along chains of GPUs. A chunk is there whole before it is passed on, so a chain takes some
   chunks to fill.

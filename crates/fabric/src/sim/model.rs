@@ -24,18 +24,18 @@ fn memory<const ORDERED: bool>() -> Arc<Memory<Modelled<ORDERED>>> {
     Arc::new(memory)
 }
 
-fn put(memory: &Memory<impl Word + Default + Send + Sync + 'static>, to: u64, value: u64) {
+fn put(memory: &Memory<impl Word + Default>, to: u64, value: u64) {
     let args = ffi::tandem_fabric_store_args { to, value: [value, 0], bytes: 8 };
     access(memory, &Op::Store(args)).unwrap();
 }
 
-fn signal(memory: &Memory<impl Word + Default + Send + Sync + 'static>, word: u64, value: u64) {
+fn signal(memory: &Memory<impl Word + Default>, word: u64, value: u64) {
     let (op, kind) = (ffi::TANDEM_AMO_SET, ffi::TANDEM_WORD_U64);
     let args = ffi::tandem_fabric_atomic_args { word, value, expected: 0, fetched: 0, op, kind };
     access(memory, &Op::Atomic(args)).unwrap();
 }
 
-fn get(memory: &Memory<impl Word + Default + Send + Sync + 'static>, from: u64) -> u64 {
+fn get(memory: &Memory<impl Word + Default>, from: u64) -> u64 {
     let mut bytes = [0; 8];
     memory.read(from, &mut bytes).unwrap();
     u64::from_le_bytes(bytes)
