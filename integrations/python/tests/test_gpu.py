@@ -14,6 +14,10 @@ from shared import DTYPES, KIND, devices, fill, random
 
 import tandem
 
+# numba-cuda up to 0.30 names it, and NumPy has it no more from 2.5 on.
+if not hasattr(np, "row_stack"):
+    setattr(np, "row_stack", np.vstack)
+
 pytestmark = pytest.mark.skipif(KIND != "cuda", reason="needs a GPU: TANDEM_PYTHON_DEVICE=cuda")
 
 

@@ -26,8 +26,9 @@ import triton.language as tl
 __all__ = ["pointer", "remote"]
 
 
+# Annotations are text: Triton up to 3.6 looks names in them up as in code.
 @triton.jit
-def _divide(number: Any, by: Any, reciprocal: Any) -> Any:
+def _divide(number: "Any", by: "Any", reciprocal: "Any") -> "Any":
     # As detail::Divisor of tandem/fabric/array.cuh: a multiplication, and a correction by at most one.
     quotient = tl.umulhi(number, reciprocal)
     rest = number - quotient * by
@@ -36,7 +37,7 @@ def _divide(number: Any, by: Any, reciprocal: Any) -> Any:
 
 
 @triton.jit
-def pointer(array: Any, index: Any, dtype: tl.constexpr) -> Any:
+def pointer(array: "Any", index: "Any", dtype: tl.constexpr) -> "Any":
     """Pointers to the elements `index` of a global array, whose elements are `dtype`."""
     index = tl.cast(index, tl.uint64)
     by = tl.cast(array.block, tl.uint64)
@@ -51,7 +52,7 @@ def pointer(array: Any, index: Any, dtype: tl.constexpr) -> Any:
 
 
 @triton.jit
-def remote(mine: Any, me: Any, pe: Any, stride: Any) -> Any:
+def remote(mine: "Any", me: "Any", pe: "Any", stride: "Any") -> "Any":
     """Where PE `pe` has what PE `me` has at the pointers `mine` to an array whose `Array.stride` is `stride`."""
     step = (tl.cast(pe, tl.int64) - tl.cast(me, tl.int64)) * tl.cast(stride, tl.int64)
     return (mine.to(tl.uint64, bitcast=True) + step.to(tl.uint64)).to(mine.dtype, bitcast=True)
