@@ -132,7 +132,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Each process finds its rank, how many there are, and where they meet in TANDEM_RANK, TANDEM_SIZE and TANDEM_MEET. What it\n\
         prints has the rank before each line. When one ends with another status than 0, the others are ended, and its status is\n\
-        that of tandem run (128 + N after signal N). Ctrl-C and SIGTERM end all. None is left in any case.\n\n\
+        that of tandem run (128 + N after signal N). Ctrl-C and SIGTERM end all. None of them is left.\n\n\
         Example:\n  tandem run -n 4 target/debug/examples/shift"
     )]
     Run(crate::run::Run),
