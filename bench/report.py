@@ -488,6 +488,17 @@ def one_h100(rows):
         bound = next((r["bound_ms"] for r in (h100, h200) if r and "bound_ms" in r), None)
         times = f"{h200['ms_median'] / bound:.1f}" if h200 and bound else ""
         proved.append([f"{systems[row['what']]} {field(row)} 2^{row['log_n']}", ms(h100), ms(h200), times])
+    checked = latest([r for r in of if r["what"] == "sumcheck"], lambda r: (r["field"], r["degree"], r["log_n"]))
+    names = {"bn254": "BN254", "bls12-381": "BLS12-381", "goldilocks": "Goldilocks"}
+    checked = [
+        [f"{names[name]} 2^{n}, degree {degree}", ms(row), digits(row["bound_ms"]), f"{row['bound_ms'] / row['ms_median']:.2f}"]
+        for (name, degree, n), row in sorted(checked.items())
+    ]
+    served = latest([r for r in of if r["what"] == "serve" and r.get("in_hand", 4) == 4], lambda r: r["clients"])
+    served = [
+        [str(clients), digits(row["proofs_per_s"]), digits(row["ms_median"]), f"{row['no_proof']:.2f}", f"{row['idle']:.2f}"]
+        for clients, row in sorted(served.items())
+    ]
     intro = on(
         "h100x1", "As above: MSMs, and transforms from natural to bit-reversed order, beside sppark 0.1.16, ms."
     )
@@ -498,7 +509,14 @@ def one_h100(rows):
 {table(["", "ours", "sppark", "sppark / ours"], lines, ours=1)}
 Proofs with a resident key, ms (`tandem bench groth16`, `plonk`, `fflonk`), and beside one H200. The bound is of the arithmetic on an H200:
 
-{table(["", "one H100", "one H200", "H200, times its bound"], proved)}"""
+{table(["", "one H100", "one H200", "H200, times its bound"], proved)}
+Sumchecks of products of `degree` tables, ms (`tandem bench sumcheck`), beside the time that reading and writing takes alone:
+
+{table(["", "ours", "bound", "bound / ours"], checked, ours=1)}
+A service with one worker, Groth16 of 2^20 rows, witnesses not synced to the disk (`bench/serve.sh` with `TANDEM_SERVE_SURVIVES=kill`). Each caller waits for
+its proof. The last columns are the shares of the time without a proof, and without a job:
+
+{table(["callers", "proofs a second", "median, ms", "no proof", "no job"], served, ours=1)}"""
 
 
 def others(rows):
