@@ -45,6 +45,7 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
                 FaultKind::Bounds => "bounds",
                 FaultKind::Command => "command",
                 FaultKind::Copy => "copy",
+                FaultKind::Process => "process",
             };
             let names = match &peer {
                 Some(peer) => format!("{} and {peer}", team.name(fault.waiter)),
@@ -77,7 +78,12 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
         Error::Invalid { .. } | Error::Job(_) | Error::Plan(_) | Error::Topology(_) => {
             raise(py, "InvalidError", text, &PyDict::new(py))
         }
-        Error::Device(_) | Error::Late { .. } | Error::NotResident(_) | Error::WrongSchedule(_) => {
+        Error::Device(_)
+        | Error::Late { .. }
+        | Error::NotResident(_)
+        | Error::WrongSchedule(_)
+        // No world is of several processes.
+        | Error::Processes { .. } => {
             raise(py, "DeviceError", text, &PyDict::new(py))
         }
     })
