@@ -367,6 +367,24 @@ mod tests {
         fails(&key, 0, &[0; TAG]);
     }
 
+    /// Of a blob that several threads open, each piece once.
+    #[test]
+    fn whichever_thread_meets_a_change_tells_it() {
+        let mut random = rand::rngs::StdRng::seed_from_u64(4);
+        let (key, pieces) = (Seal::new([7; KEY]).of("a"), 5 * TOGETHER + 1);
+        let mut content = vec![0; pieces * PIECE];
+        random.fill_bytes(&mut content);
+        let mut blob = sealed(&key, &content, &mut random);
+        for piece in 0..pieces {
+            let at = piece * SEALED + random.gen_range(0..SEALED);
+            blob[at] ^= 1;
+            let error = opened(&key, content.len() as u64, &blob).unwrap_err();
+            assert!(error.to_string().contains("damaged"), "piece {piece}: {error}");
+            blob[at] ^= 1;
+        }
+        assert!(opened(&key, content.len() as u64, &blob).unwrap() == content);
+    }
+
     #[test]
     fn a_file_of_another_length_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
