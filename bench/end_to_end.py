@@ -3,9 +3,11 @@
 
     python3 bench/end_to_end.py [--tandem target/release/tandem] [--device cpu --device cuda:0] [--rapidsnark PATH] [--native FOLDER]
                                 [--runs 7] [--made 16,20,22] [--circuits NAME,...] [--json rows.jsonl] [--plot FILE.svg]
+                                [--pack FOLDER | --packed FOLDER]
 
 `npm ci --prefix tests/e2e --ignore-scripts` fetches circuits, keys, circom and snarkjs; --circuits= leaves them out. --made adds keys of
-circuits made up for the size, from a witness file on. "First" is the first use of a key, with an empty cache folder, which checks it;
+circuits made up for the size, from a witness file on. --pack puts what the circuits' keys are made of into a folder, and ends; --packed
+takes it from there, on a machine without packages. "First" is the first use of a key, with an empty cache folder, which checks it;
 "later" the median of --runs more. The programs take turns, so that a busy machine is unfair to none. snarkjs runs at most three times.
 rapidsnark reads the witness that snarkjs computes, or, with --native, the program CIRCUIT_cpp/CIRCUIT of that folder, which circom --c
 and make build there; its time is that of both. Peers take turns with the first --device. Every proof is verified with `tandem verify`. On GPUs
@@ -16,6 +18,7 @@ import datetime
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -78,18 +81,45 @@ def run(command, folder=None):
         return text(out), took, used.ru_maxrss / 1024
 
 
-def circuit_files(tandem, circuit, folder):
-    """The circuit's program and key; compiled and made where no package has them."""
+def pack(circuits, into):
+    """Into a folder: of each circuit the program, and its constraints, or its key where no package has these."""
+    os.makedirs(into, exist_ok=True)
+    for circuit in circuits:
+        with tempfile.TemporaryDirectory() as folder:
+            found = {kind: file for kind, file in sources(circuit, folder).items() if kind != "zkey" or circuit.startswith("semaphore")}
+            for kind, file in found.items():
+                shutil.copy(file, os.path.join(into, f"{circuit}.{kind}"))
+
+
+def packed(tandem, circuit, pack, folder):
+    """The program and the key of a circuit that `pack` put into a folder."""
+    wasm, key, r1cs = [os.path.join(pack, f"{circuit}.{kind}") for kind in ["wasm", "zkey", "r1cs"]]
+    if not os.path.exists(key):
+        key = os.path.join(folder, f"{circuit}.zkey")
+        run([tandem, "-q", "setup", r1cs, key])
+    return [wasm, key]
+
+
+def sources(circuit, folder):
+    """The circuit's program and, where they are there, its key and its constraints; compiled where no package has them."""
     if circuit.startswith("semaphore"):
-        return [os.path.join(PACKAGES, f"@zk-kit/semaphore-artifacts/{circuit}.{kind}") for kind in ["wasm", "zkey"]]
+        return {kind: os.path.join(PACKAGES, f"@zk-kit/semaphore-artifacts/{circuit}.{kind}") for kind in ["wasm", "zkey"]}
     if os.path.isdir(os.path.join(CIPHERS, circuit)):
-        return [os.path.join(CIPHERS, circuit, name) for name in ["circuit.wasm", "circuit_final.zkey"]]
+        names = {"wasm": "circuit.wasm", "zkey": "circuit_final.zkey", "r1cs": "circuit.r1cs"}
+        return {kind: os.path.join(CIPHERS, circuit, name) for kind, name in names.items()}
     source = "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom"
     circom = ["node", os.path.join(PACKAGES, "circom2/cli.js")]
     run(circom + [os.path.join(ROOT, source), "--r1cs", "--wasm", "--O2", "-l", PACKAGES, "-o", folder])
-    key = os.path.join(folder, f"{circuit}.zkey")
-    run([tandem, "-q", "setup", os.path.join(folder, f"{circuit}.r1cs"), key])
-    return [os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), key]
+    return {"wasm": os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), "r1cs": os.path.join(folder, f"{circuit}.r1cs")}
+
+
+def circuit_files(tandem, circuit, folder):
+    """The circuit's program and key, which is made where no package has it."""
+    found = sources(circuit, folder)
+    if "zkey" not in found:
+        found["zkey"] = os.path.join(folder, f"{circuit}.zkey")
+        run([tandem, "-q", "setup", found["r1cs"], found["zkey"]])
+    return [found["wasm"], found["zkey"]]
 
 
 class Bench:
@@ -274,6 +304,9 @@ def main():
     parser.add_argument("--native", help="folder of CIRCUIT_cpp/CIRCUIT, circom's witness programs in C++, for rapidsnark")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--circuits", default=",".join(CIRCUITS), help="those to measure")
+    packs = parser.add_mutually_exclusive_group()
+    packs.add_argument("--pack", help="folder to put what keys are made of into, for --packed")
+    packs.add_argument("--packed", help="such a folder")
     parser.add_argument("--made", default="", help="sizes of circuits made up, by their binary logarithms")
     parser.add_argument("--json", help="file to append rows to")
     parser.add_argument("--plot", help="SVG file to draw")
@@ -282,15 +315,23 @@ def main():
     unknown = set(filter(None, options.circuits.split(","))) - set(CIRCUITS)
     if unknown or options.runs < 1:
         parser.error(f"expected circuits of {','.join(CIRCUITS)} and at least one run")
+    circuits = list(filter(None, options.circuits.split(",")))
+    if options.pack:
+        pack(circuits, options.pack)
+        return
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
         print(f"{bench.build}, median of {options.runs}, {os.cpu_count()} cores")
         print(f"{'circuit':<14}{'on':<5}{'first ms':>8}{'later ms':>9}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}")
-        for circuit in filter(None, options.circuits.split(",")):
-            wasm, key = circuit_files(options.tandem, circuit, folder)
+        for circuit in circuits:
+            if options.packed:
+                wasm, key = packed(options.tandem, circuit, options.packed, folder)
+            else:
+                wasm, key = circuit_files(options.tandem, circuit, folder)
             with open(bench.file("input.json"), "w", encoding="utf-8") as out:
                 json.dump(inputs(circuit), out)
-            bench.measure(circuit, ["fullprove", bench.file("input.json"), wasm, key], key, bench.peers(circuit, wasm, key))
+            peers = {} if options.packed else bench.peers(circuit, wasm, key)
+            bench.measure(circuit, ["fullprove", bench.file("input.json"), wasm, key], key, peers)
         for size in filter(None, options.made.split(",")):
             run([options.tandem, "-q", "bench", "setup", "--log-n", size, "--runs", "1", "--keep", folder])
             key, witness = bench.file(f"n{size}.zkey"), bench.file(f"n{size}.wtns")

@@ -4,11 +4,12 @@ use crate::beside::{Load, Ready};
 use crate::{circuit, cli};
 use serde_json::json;
 use std::path::Path;
+use std::thread::Builder;
 use std::time::Instant;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::Outputs;
 use tandem_console::report;
-use tandem_console::session::Session;
+use tandem_console::session::{Opened, Session};
 use tandem_engine::{DeviceChoice, DeviceKind, Fallback, Key, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::Wtns;
 
@@ -87,6 +88,7 @@ fn prove_and_write(
         computed.into_iter().chain([stage]).chain(key.stages().iter().chain(&proved.stages).cloned()).collect();
     if options.json.json {
         report::result(&proved_json(&proved, key.info(), &stages).to_string());
+        give_back(witness, (key, opened));
         return Ok(());
     }
     let (seconds, device) = (report::seconds(session.begun.elapsed().as_secs_f64()), &proved.device);
@@ -96,7 +98,17 @@ fn prove_and_write(
     if session.verbose {
         session.note(&describe_proof(&proved, key.info(), &stages));
     }
+    give_back(witness, (key, opened));
     Ok(())
+}
+
+/// Overwrites a witness and frees a key, side by side: where they are large both take a while.
+fn give_back(witness: Witness, key: (Key, Opened)) {
+    std::thread::scope(|scope| {
+        // Where no thread can be started, it is overwritten at once.
+        _ = Builder::new().name("wipe witness".into()).spawn_scoped(scope, || drop(witness));
+        drop(key);
+    });
 }
 
 /// Where a key is loaded, where that is not the device that was asked for, and, to `explain`, which lane does what.

@@ -1,7 +1,8 @@
 //! What is read of a key while its device is being opened.
 //!
 //! To open a device takes longer than to look at most keys. Meanwhile pieces of its sections come into memory, each compared with its hashes
-//! as whoever reads it later would. What is there by then need not be read any more: it is copied from here to the device.
+//! as whoever reads it later would. What is there by then need not be read any more: it is copied from here to the device. Of a file that is
+//! hashed as a whole they stay as they were hashed.
 
 use crate::blocks::{Blocks, READ};
 use rayon::prelude::*;
@@ -31,8 +32,32 @@ impl Ahead {
         self.pages.get(range).filter(|_| is_there)
     }
 
+    /// Memory for the pieces that sections lie in, of a file of `len` bytes, and which those are, in the order of the sections. `None` for
+    /// files that are not worth it, and where memory is short.
+    pub(crate) fn room(len: usize, sections: &[Range<usize>]) -> Option<(Ahead, Vec<usize>)> {
+        let order = pieces(sections);
+        let needed = order.len() as u64 * READ as u64;
+        if order.is_empty() || len < LEAST || needed > memory::host().free / 2 {
+            return None;
+        }
+        let (pages, has) = (Pages::zeros(len)?, vec![false; len.div_ceil(READ)]);
+        Some((Ahead { pages, has }, order))
+    }
+
+    /// Where pieces go, each with its number.
+    pub(crate) fn places<'a>(&'a mut self, order: &[usize]) -> Vec<(usize, &'a mut [u8])> {
+        let len = self.pages.len().min(self.has.len() * READ);
+        let mut places: Vec<Option<&mut [u8]>> = self.pages[..len].chunks_mut(READ).map(Some).collect();
+        order.iter().filter_map(|piece| Some((*piece, places.get_mut(*piece)?.take()?))).collect()
+    }
+
+    /// Says that pieces are there.
+    pub(crate) fn are_there(&mut self, pieces: &[usize]) {
+        pieces.iter().for_each(|piece| self.has[*piece] = true);
+    }
+
     /// Reads the pieces of `blocks` that sections lie in, in the order of the sections, until all are there or `is_enough`. Those that cannot be
-    /// read, or are not what they were, are left to whoever needs them. `None` for files that are not worth it, and where memory is short.
+    /// read, or are not what they were, are left to whoever needs them. `None` as of [`Ahead::room`].
     ///
     /// Half of the threads read: others open the device.
     pub(crate) fn read(
@@ -40,16 +65,9 @@ impl Ahead {
         sections: &[Range<usize>],
         is_enough: impl Fn() -> bool + Sync,
     ) -> Option<Ahead> {
-        let (len, order) = (blocks.bytes(), pieces(sections));
-        let needed = order.len() as u64 * READ as u64;
-        if len < LEAST || needed > memory::host().free / 2 {
-            return None;
-        }
-        let mut pages = Pages::zeros(len)?;
-        let mut has = vec![false; len.div_ceil(READ)];
-        let mut places: Vec<Option<&mut [u8]>> = pages[..len].chunks_mut(READ).map(Some).collect();
-        let mut work: Vec<(usize, &mut [u8])> =
-            order.into_iter().filter_map(|piece| Some((piece, places.get_mut(piece)?.take()?))).collect();
+        let (mut ahead, order) = Ahead::room(blocks.bytes(), sections)?;
+        let mut work = ahead.places(&order);
+        let mut there = Vec::new();
         let at_once = threads::count().div_ceil(2) * PIECES;
         for work in work.chunks_mut(at_once) {
             if is_enough() {
@@ -62,11 +80,10 @@ impl Ahead {
                 };
                 task.iter_mut().filter_map(read).collect()
             };
-            let read: Vec<usize> = work.par_chunks_mut(PIECES).map(of_task).collect::<Vec<_>>().concat();
-            read.into_iter().for_each(|piece| has[piece] = true);
+            there.extend(work.par_chunks_mut(PIECES).map(of_task).collect::<Vec<_>>().concat());
         }
-        drop(places);
-        Some(Ahead { pages, has })
+        ahead.are_there(&there);
+        Some(ahead)
     }
 }
 
@@ -87,7 +104,9 @@ mod tests {
     use super::*;
     use crate::blocks::tests::{random, read, take_count, Folder};
     use std::fs;
+    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use tandem_formats::RegularFile;
     use tandem_ops::Outside;
 
     #[test]
@@ -144,6 +163,33 @@ mod tests {
         }
         assert!(ahead.bytes(2 * READ + 5..3 * READ + 1).is_none() && ahead.bytes(2 * READ + 5..3 * READ).is_some());
         assert!(ahead.bytes(bytes.len() - 1..bytes.len() + READ).is_none());
+    }
+
+    /// What is kept of a file that is hashed is what was hashed, and is not read again.
+    #[test]
+    fn what_was_hashed_is_kept() {
+        let folder = Folder::new();
+        let bytes = random(LEAST + 5 * READ / 2 + 77);
+        let path = folder.write(&bytes);
+        let (a, b) = (READ / 3..4 * READ + 5, 6 * READ + 9..bytes.len());
+        let open = |path: &Path| RegularFile::open(path).unwrap();
+        let held = Blocks::read(open(&path), &[b.clone(), a.clone()], || false).map_err(|e| e.to_string()).unwrap();
+        assert!(held.content() == read(&path).content());
+        fs::write(&path, vec![7; bytes.len()]).unwrap();
+        take_count(&path);
+        held.read_ahead(&[0..bytes.len()], || false);
+        for range in [a, b] {
+            let mut found = vec![0; range.len()];
+            Outside::read(&held, range.start, &mut found).unwrap();
+            assert!(found == bytes[range]);
+        }
+        assert_eq!(take_count(&path), 0);
+        // The rest is where it was, and is compared.
+        assert!(Outside::read(&held, 5 * READ, &mut [0; 9]).is_err());
+        let short = folder.write(&bytes[..LEAST - 1]);
+        let held = Blocks::read(open(&short), &[0..LEAST - 1], || false).map_err(|e| e.to_string()).unwrap();
+        Outside::read(&held, 0, &mut [0; 9]).unwrap();
+        assert!(take_count(&short) > 0);
     }
 
     #[test]

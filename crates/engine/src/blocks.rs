@@ -115,35 +115,50 @@ impl Tree {
 }
 
 impl Blocks {
-    /// Reads all of a file once, in parallel.
+    /// Reads all of a file once, in parallel. The bytes of the sections in `keep` stay in memory where there is room ([`Ahead::room`]).
     ///
     /// # Errors
     /// [`Error::BadInput`] where the file cannot be read, or changes meanwhile; [`Error::Interrupted`].
-    pub(crate) fn read(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+    pub(crate) fn read(file: RegularFile, keep: &[Range<usize>], cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
         file.expect_room()?;
         let (len, tree) = (file.len() as usize, Tree::new());
-        let read = |buffer: &mut Vec<u8>, piece: usize| -> Result<Vec<ChainingValue>> {
+        let read = |buffer: &mut Vec<u8>, (piece, place): (usize, Option<&mut [u8]>)| -> Result<Vec<ChainingValue>> {
             if cancelled() {
                 return Err(Error::Interrupted);
             }
-            buffer.resize(READ.min(len - piece * READ), 0);
-            file.read_at(buffer, (piece * READ) as u64)?;
-            let blocks = buffer.chunks(BLOCK).enumerate();
+            let into = match place {
+                Some(place) => &mut place[..READ.min(len - piece * READ)],
+                None => {
+                    buffer.resize(READ.min(len - piece * READ), 0);
+                    &mut buffer[..]
+                }
+            };
+            file.read_at(into, (piece * READ) as u64)?;
+            let blocks = into.chunks(BLOCK).enumerate();
             Ok(blocks.map(|(i, block)| tree.block(piece * (READ / BLOCK) + i, block)).collect())
         };
+        let mut kept = Ahead::room(len, keep);
         let (hashes, content) = if len <= BLOCK {
             let mut all = vec![0; len];
             file.read_at(&mut all, 0)?;
             let hashes = if all.is_empty() { Vec::new() } else { vec![tree.block(0, &all)] };
             (hashes, Content::of(&all))
         } else {
-            let pieces = (0..len.div_ceil(READ)).into_par_iter();
+            let mut pieces: Vec<(usize, Option<&mut [u8]>)> = (0..len.div_ceil(READ)).map(|i| (i, None)).collect();
+            let places = kept.iter_mut().flat_map(|(ahead, order)| ahead.places(order));
+            places.for_each(|(piece, place)| pieces[piece].1 = Some(place));
+            let pieces = pieces.into_par_iter();
             let hashes = pieces.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?.concat();
             let content = Content::from_hash(tree.root(&hashes));
             (hashes, content)
         };
         file.unchanged()?;
-        Ok(Self::new(file, hashes.into(), content, false))
+        let blocks = Self::new(file, hashes.into(), content, false);
+        if let Some((mut ahead, order)) = kept {
+            ahead.are_there(&order);
+            _ = blocks.ahead.set(ahead);
+        }
+        Ok(blocks)
     }
 
     fn new(file: RegularFile, hashes: Arc<[ChainingValue]>, content: Content, is_recalled: bool) -> Self {
@@ -193,8 +208,8 @@ impl Blocks {
 
     /// Reads pieces of sections before they are asked for, until `is_enough` ([`Ahead::read`]).
     pub(crate) fn read_ahead(&self, sections: &[Range<usize>], is_enough: impl Fn() -> bool + Sync) {
-        if let Some(ahead) = Ahead::read(self, sections, is_enough) {
-            _ = self.ahead.set(ahead);
+        if self.ahead.get().is_none() {
+            _ = Ahead::read(self, sections, is_enough).map(|ahead| self.ahead.set(ahead));
         }
     }
 

@@ -48,7 +48,7 @@ impl Folder {
 }
 
 pub(crate) fn read(path: &Path) -> Blocks {
-    Blocks::read(RegularFile::open(path).unwrap(), || false).map_err(|e| e.to_string()).unwrap()
+    Blocks::read(RegularFile::open(path).unwrap(), &[], || false).map_err(|e| e.to_string()).unwrap()
 }
 
 /// The hash is that of the bytes as a whole, and any part of them is found again by every way of reading.
@@ -164,7 +164,7 @@ fn bytes_that_change_are_not_handed_out() {
 fn a_reading_is_stopped() {
     let folder = Folder::new();
     let file = RegularFile::open(folder.write(&random(3 * BLOCK))).unwrap();
-    assert!(matches!(Blocks::read(file, || true), Err(Error::Interrupted)));
+    assert!(matches!(Blocks::read(file, &[], || true), Err(Error::Interrupted)));
 }
 
 /// It would be read for ever.
@@ -174,7 +174,7 @@ fn a_file_of_holes_is_refused() {
     let folder = Folder(tempfile::tempdir_in("/dev/shm").unwrap());
     let path = folder.write(&[]);
     fs::File::options().write(true).open(&path).unwrap().set_len(1 << 60).unwrap();
-    let refused = Blocks::read(RegularFile::open(&path).unwrap(), || true).err().unwrap().to_string();
+    let refused = Blocks::read(RegularFile::open(&path).unwrap(), &[], || true).err().unwrap().to_string();
     assert!(
         refused.contains("key: the file needs 1152921504606846976 bytes of memory, more than there is"),
         "{refused}"

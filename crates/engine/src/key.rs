@@ -16,7 +16,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tandem_formats::{
     plonk, zkey, FflonkFile, FflonkHeader, FileKind, FormatError, ParamsFile, ParamsOutline, PlonkFile, PlonkHeader,
-    Protocol, RegularFile, ZkeyFile,
+    Protocol, RegularFile, ZkeyFile, ZkeyOutline,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, Refusal, Witness as Values};
@@ -127,7 +127,9 @@ fn open_new(
     asked: &Asked<'_>,
     loader: &dyn Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
-    let held = Held::of(file, || asked.progress.cancelled())?;
+    // Whoever checks the points and loads them has them at hand.
+    let keep = if asked.has_time { points(form, curve, &file) } else { Vec::new() };
+    let held = Held::of(file, &keep, || asked.progress.cancelled())?;
     open_held(form, curve, held, asked, loader)
 }
 
@@ -196,6 +198,14 @@ impl Form {
             None => Ok(Form::Zkey(Protocol::of_file(path)?)),
         }
     }
+}
+
+/// Where a file has its sections of points, by its header; nothing of a key whose points are not worth to be kept, or that is none.
+fn points(form: Form, curve: CurveId, file: &RegularFile) -> Vec<Range<usize>> {
+    let Form::Zkey(Protocol::Groth16) = form else { return Vec::new() };
+    with_curve!(curve, C => {
+        ZkeyOutline::<C>::read(file).map_or_else(|_| Vec::new(), |key| vec![key.h, key.b2, key.a, key.b1, key.c])
+    })
 }
 
 /// Bytes that tell what a key file is.

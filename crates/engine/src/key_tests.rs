@@ -425,6 +425,32 @@ fn points_are_read_while_the_device_is_opened() {
     }
 }
 
+/// The points of a key that is new are read once: those that were hashed are checked and loaded, whatever the file says by then.
+#[test]
+fn points_of_a_new_key_are_read_once() {
+    use crate::blocks::tests::take_count;
+    let files = Files::of_size("kept", 14);
+    let path = files.at("zkey");
+    let mut bytes = fs::read(&path).unwrap();
+    let sections = Container::parse(&bytes, FileKind::Zkey).unwrap().sections;
+    let of_points: Vec<_> =
+        sections.iter().filter(|s| (5..=9).contains(&s.id)).map(|s| s.offset..s.offset + s.len).collect();
+    let points: usize = of_points.iter().map(Range::len).sum();
+    let (all, witness) = (bytes.len(), Witness::read(&files.at("wtns")).unwrap());
+    let engine = Engine::open_as(&DeviceChoice::Sim(2), Schedule::Together(Layout::Roles)).unwrap();
+    of_points.into_iter().for_each(|place| bytes[place].fill(7));
+    let write = || {
+        fs::write(&path, &bytes).unwrap();
+        Ok(&engine)
+    };
+    take_count(&path);
+    let key = load_key_on(&path, KeyCheck::Once, &Silent, true, write).unwrap();
+    let read = take_count(&path);
+    // Pieces have 1 MiB: the first and the last of the points' begin and end in other sections.
+    assert!(read < all - points + (2 << 20), "{read} of {all}");
+    assert_eq!(engine.prove(&key, &witness, &Silent).unwrap().fallback, None);
+}
+
 /// What is loaded needs its file no more, until the CPU is to take over: then only the same file will do.
 #[test]
 fn a_key_that_changes_after_it_was_loaded() {

@@ -35,7 +35,7 @@ impl Engine {
         let asked = Asked { path, check, progress, started: Instant::now(), has_time: false };
         progress.start("open key", 0);
         let (form, curve, file) = look(path)?;
-        let held = Held::of(file, || progress.cancelled())?;
+        let held = Held::of(file, &[], || progress.cancelled())?;
         match form {
             Form::Params => prepare::<Bls12_381, Powers>(self, &held, &asked, curve),
             Form::Zkey(Protocol::Fflonk) => prepare::<Bn254, Fflonk>(self, &held, &asked, curve),

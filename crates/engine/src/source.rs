@@ -4,6 +4,7 @@ use crate::blocks::{Blocks, Known};
 use crate::cache::Content;
 use crate::system::System;
 use crate::{Error, Result};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -104,9 +105,9 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    /// A key that stays in its file.
-    pub(crate) fn of(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
-        Ok(Held::Blocks(Arc::new(Blocks::read(file, cancelled)?)))
+    /// A key that stays in its file, of which the sections in `keep` are in memory too if there is room.
+    pub(crate) fn of(file: RegularFile, keep: &[Range<usize>], cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        Ok(Held::Blocks(Arc::new(Blocks::read(file, keep, cancelled)?)))
     }
 
     /// Where the key is to be loaded from later.

@@ -147,6 +147,17 @@ impl<M: Prime<L>, const L: usize, const D: usize> Ext<M, L, D> {
         Ext::<M, L, D>(out).zeros()
     }
 
+    /// Where every coefficient is below p.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(crate) fn below_p(self) -> __mmask8 {
+        let mut below = !0;
+        for x in self.0 {
+            below &= x.below_p();
+        }
+        below
+    }
+
     /// From words, D numbers one after another.
     #[inline]
     #[target_feature(enable = "avx512f")]

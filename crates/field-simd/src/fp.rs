@@ -112,6 +112,18 @@ impl<M: Prime<L>, const L: usize> Fp<M, L> {
         Self::choose(_mm512_cmplt_epi64_mask(top, _mm512_setzero_si512()), t, self)
     }
 
+    /// Where a number is below p.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(crate) fn below_p(self) -> __mmask8 {
+        // What is taken away from a number changes it.
+        let (mut changed, less) = (self.0, self.less(M::P));
+        for i in 0..L {
+            changed[i] = _mm512_xor_si512(changed[i], less.0[i]);
+        }
+        Self::of(changed).zeros()
+    }
+
     /// A number below 4p, limbs not carried, as the number below p.
     #[inline]
     #[target_feature(enable = "avx512f")]

@@ -47,6 +47,10 @@ pub trait Group {
     /// Wide points as plain ones.
     fn narrow(processor: Avx512, points: &mut [u64]);
 
+    /// Whether each of these plain points is infinity, or has coordinates below p with y^2 = x^3 + b, for a plain coordinate b. Any words
+    /// may be asked about; points that are not whole are not looked at.
+    fn hold(processor: Avx512, points: &[u64], b: &[u64]) -> bool;
+
     /// Replaces y by -y in the points for whose index `which` holds.
     fn negate(points: &mut [u64], which: impl Fn(usize) -> bool);
 
@@ -87,6 +91,12 @@ macro_rules! group {
                 let (points, _) = points.as_chunks_mut();
                 // SAFETY: there is an `Avx512` only where the processor has what the function needs.
                 unsafe { points::scale::<$prime, $limbs, $degree, $words>(points, <$prime>::TO_WORDS) }
+            }
+
+            fn hold(_: Avx512, points: &[u64], b: &[u64]) -> bool {
+                let (points, _) = points.as_chunks();
+                // SAFETY: there is an `Avx512` only where the processor has what the function needs.
+                unsafe { points::hold::<$prime, $limbs, $degree, $words>(points, b) }
             }
 
             #[inline]

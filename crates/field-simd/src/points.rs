@@ -1,11 +1,11 @@
-//! Sums of affine points in pairs, eight pairs at a time, with one inversion for all.
+//! Sums of affine points in pairs, eight pairs at a time, with one inversion for all; and the curve's equation, of eight points at a time.
 //!
 //! Each place of the vectors has a chain of products of its own (P. L. Montgomery's trick); the eight chains end in one
 //! inversion. Points lie in words as on the wire, and are transposed on their way into and out of the vectors.
 
 use crate::ext::Ext;
 use crate::prime::Prime;
-use crate::words::{gather, scatter};
+use crate::words::{all, gather, scatter};
 use core::arch::x86_64::*;
 use std::collections::TryReserveError;
 
@@ -152,6 +152,35 @@ impl<M: Prime<L>, const L: usize, const D: usize> Levels<M, L, D> {
         }
         to
     }
+}
+
+/// Whether y^2 = x^3 + b, with coordinates below p, holds of every point that is not all zero. `b` is plain, below p.
+///
+/// Coordinates of any size are safe: what they make is not looked at.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(crate) fn hold<M: Prime<L>, const L: usize, const D: usize, const W: usize>(
+    points: &[[u64; W]],
+    b: &[u64],
+) -> bool {
+    let mut words = [_mm512_setzero_si512(); W];
+    for (v, word) in words[..W / 2].iter_mut().zip(b) {
+        *v = all(*word);
+    }
+    let b = Ext::<M, L, D>::split(&words[..W / 2]).scaled(M::FROM_WORDS);
+    points.chunks(8).all(|points| {
+        // Where there is no point, infinity stands.
+        let mut eight = [&[0; W]; 8];
+        for (place, point) in eight.iter_mut().zip(points) {
+            *place = point;
+        }
+        let words = gather(eight);
+        let (x, y) = (Ext::<M, L, D>::split(&words[..W / 2]), Ext::<M, L, D>::split(&words[W / 2..]));
+        let (infinite, below) = (x.zeros() & y.zeros(), x.below_p() & y.below_p());
+        let (x, y) = (x.scaled(M::FROM_WORDS), y.scaled(M::FROM_WORDS));
+        let cube = x.square().mul(x).reduced();
+        let rest = y.square().minus(cube).minus(b).reduced();
+        infinite | (below & rest.zeros()) == !0
+    })
 }
 
 /// Every coordinate times `factor`, below p.

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
-use ark_ff::{BigInt, Field, Fp, MontBackend, MontConfig, UniformRand};
+use ark_ff::{BigInt, Field, Fp, MontBackend, MontConfig, PrimeField, UniformRand};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tandem_field_simd::{Avx512, Bls12381G1, Bls12381G2, Bn254G1, Bn254G2, Group};
@@ -102,6 +102,66 @@ where
         let expected: Vec<C> = expected.iter().zip(&counts).filter(|(_, n)| **n == 1).map(|(sum, _)| *sum).collect();
         assert!(*own == words(&expected, G::WORDS), "{groups} groups");
     }
+}
+
+/// Points of the curve hold, and no others: each place is damaged in every way that changes what it is.
+fn equations_hold<C: CurveGroup, G: Group>()
+where
+    C::BaseField: Coordinate,
+{
+    let Some(processor) = Avx512::detect() else { return };
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let (x, y) = C::generator().into_affine().xy().unwrap();
+    let b = (y.square() - x.square() * x).words();
+    let modulus = <C::BaseField as Field>::BasePrimeField::MODULUS;
+    let (modulus, half): (&[u64], usize) = (modulus.as_ref(), G::WORDS / 2);
+    for len in [0, 1, 7, 8, 9, 17] {
+        let of = |i: usize, rng: &mut ChaCha8Rng| {
+            if i % 5 == 4 {
+                C::ZERO
+            } else {
+                C::generator() * C::ScalarField::rand(rng)
+            }
+        };
+        let points: Vec<C> = (0..len).map(|i| of(i, &mut rng)).collect();
+        let good = words(&points, G::WORDS);
+        assert!(G::hold(processor, &good, &b), "{len}");
+        for at in 0..len {
+            let damaged = |damage: &mut dyn FnMut(&mut [u64])| {
+                let mut bad = good.clone();
+                damage(&mut bad[at * G::WORDS..(at + 1) * G::WORDS]);
+                let holds = G::hold(processor, &bad, &b);
+                assert!(holds == (bad == good), "point {at} of {len}");
+            };
+            for bit in [0, 1, 51, 52, 63] {
+                damaged(&mut |point| point[rng.next_u32() as usize % G::WORDS] ^= 1 << bit);
+            }
+            // The same number, once more than once below the modulus.
+            for coordinate in 0..G::WORDS / modulus.len() {
+                damaged(&mut |point| {
+                    let mut carry = false;
+                    for (word, p) in point[coordinate * modulus.len()..].iter_mut().zip(modulus) {
+                        let (sum, first) = word.overflowing_add(*p);
+                        let (sum, second) = sum.overflowing_add(u64::from(carry));
+                        (*word, carry) = (sum, first | second);
+                    }
+                    assert!(!carry);
+                });
+            }
+            damaged(&mut |point| point.fill(u64::MAX));
+            damaged(&mut |point| point[..half].fill(0));
+            damaged(&mut |point| point[half..].fill(0));
+            damaged(&mut |point| point.rotate_left(half));
+        }
+    }
+}
+
+#[test]
+fn points_of_the_curve_hold() {
+    equations_hold::<ark_bn254::G1Projective, Bn254G1>();
+    equations_hold::<ark_bn254::G2Projective, Bn254G2>();
+    equations_hold::<ark_bls12_381::G1Projective, Bls12381G1>();
+    equations_hold::<ark_bls12_381::G2Projective, Bls12381G2>();
 }
 
 /// Levels that are not worth an inversion are left.

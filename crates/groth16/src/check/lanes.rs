@@ -81,7 +81,8 @@ pub fn points_pass<C: Curve, B: ProofBackend<C>>(
         in_g1("C (8)", key.l, &|point| wires.l(point))?;
         in_g1("H (9)", key.h, &absent::h)
     };
-    judged(equations().and_then(|()| sums_pass(backend, &key.sections(), Bases::<C>::generators(), progress)))
+    let sums = || sums_pass(backend, &key.sections(), Bases::<C>::generators(), progress);
+    judged(both_pass(equations, sums))
 }
 
 /// As [`points_pass`], of a key without matrices: whether all points are what [`super::check_powers_points`] asks for.
@@ -106,11 +107,19 @@ pub fn powers_pass<C: Curve, B: ProofBackend<C>>(
         host.equations::<C::G1>("B1", key.b1, |_, _| Ok(()))?;
         host.equations::<C::G2>("B2", key.b2, |_, _| Ok(()))
     };
-    judged(equations().and_then(|()| {
-        let bases = Bases::delta(&key.points);
-        let (sums, absent) = rayon::join(|| sums_pass(backend, &key.sections(), bases, progress), || absent::none(key));
-        absent.and(sums)
-    }))
+    let bases = Bases::delta(&key.points);
+    let sums = || sums_pass(backend, &key.sections(), bases, progress);
+    judged(both_pass(|| equations().and_then(|()| absent::none(key)), sums))
+}
+
+/// What the sums say where the equations hold: the host looks at these while the lanes add. Sums of what is no point of the curve are some
+/// numbers, which nobody asks for then.
+fn both_pass(
+    equations: impl FnOnce() -> Result<()> + Send,
+    sums: impl FnOnce() -> Result<bool> + Send,
+) -> Result<bool> {
+    let (equations, sums) = rayon::join(equations, sums);
+    equations.and(sums)
 }
 
 /// A fault of a point is a verdict.

@@ -15,6 +15,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use std::ops::Range;
+use tandem_ops::cpu::all_on_curve;
 use tandem_ops::cpu::trits::{Points, MOST};
 use tandem_ops::{memory, Curve, Group, Stored, Unaligned};
 
@@ -82,6 +83,14 @@ type Look<'a, P> = &'a dyn Fn(&P) -> std::result::Result<(), Fault>;
 fn find_bad<P: tandem_ops::Wire>(name: &str, points: Unaligned<'_, P>, first: usize, look: Look<'_, P>) -> Result<()> {
     let bad = (first..).zip(points.iter()).find_map(|(i, point)| look(&point).err().map(|fault| (i, fault)));
     bad.map_or(Ok(()), |(i, fault)| Err(Error::Key(format!("point {i} of section {name} {fault}"))))
+}
+
+/// Refuses the first of some points of a section, from number `first` on, that is not on the curve.
+fn find_off_curve<G: Group>(name: &str, points: Unaligned<'_, G::Point>, first: usize) -> Result<()> {
+    if all_on_curve::<G>(points) {
+        return Ok(());
+    }
+    find_bad(name, points, first, &check_curve::<G>)
 }
 
 /// Checks of the sections of one key.
@@ -158,7 +167,7 @@ impl<'a> Sections<'a> {
                     Unaligned::new(buffer).ok_or_else(whole)?
                 }
             };
-            find_bad(name, values, first, &check_curve::<G>)?;
+            find_off_curve::<G>(name, values, first)?;
             look(first, values)
         };
         let pieces = (0..points.len().div_ceil(size)).into_par_iter().with_min_len(MIN_PIECES);
@@ -214,7 +223,7 @@ impl<'a> Sections<'a> {
             let loaded = points.slice(range.clone()).load()?;
             let points = loaded.values();
             let find = |check| find_bad(name, points, range.start, check);
-            find(&check_curve::<G>)?;
+            find_off_curve::<G>(name, points, range.start)?;
             let mut asked = !is_whole_curve::<G>();
             if asked && range.len() < DIRECT {
                 find(&check_point::<G>)?;

@@ -21,7 +21,7 @@ mod timeline;
 mod vector;
 
 pub use gather::IndexMap;
-pub use msm::{trits, Bases, Plan, SplitScalars};
+pub use msm::{all_on_curve, trits, Bases, Plan, SplitScalars};
 pub use simd::wrong_product;
 pub use spmv::Matrix;
 

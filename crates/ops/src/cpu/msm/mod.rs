@@ -17,6 +17,7 @@ use crate::{
 use crate::{Later, MsmSet, Stored, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField, Zero};
 use buckets::{Term, Xy, OP};
+pub use points::all_on_curve;
 use points::Points;
 use rayon::prelude::*;
 use std::ops::Range;

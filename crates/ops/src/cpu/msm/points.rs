@@ -2,14 +2,36 @@
 
 use super::buckets::{add_in_pairs, Term, Xy, MIN_PAIRS, OP};
 use super::GRAIN;
+use crate::cpu::simd;
 use crate::curve::BaseField;
 use crate::{memory, Group, Result, Stored, Unaligned, Wire};
-use ark_ec::CurveGroup;
+use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
+use ark_ff::Field;
 use rayon::prelude::*;
 use tandem_field_simd::{Avx512, Group as _};
 
 /// Bytes of points outside memory that are read at a time: enough for all threads. Tests have several pieces of few points.
 const PIECE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 4 << 20 };
+
+/// Whether all points have coordinates below the modulus and satisfy the curve's equation, or are infinity, as far as the processor's wide
+/// registers tell. `false` says nothing: whoever is told so looks at each point.
+pub fn all_on_curve<G: Group>(points: Unaligned<'_, G::Point>) -> bool {
+    simd::default().is_some_and(|simd| all_hold::<G>(simd, points))
+}
+
+fn all_hold<G: Group>(simd: Avx512, points: Unaligned<'_, G::Point>) -> bool {
+    const BLOCK: usize = 64;
+    let Some((x, y)) = G::Ark::generator().into_affine().xy() else { return false };
+    // A point of the group has it.
+    let b = G::from_ark(&G::from_xy(y.square() - x.square() * x, x));
+    let words: &[u64] = bytemuck::cast_slice(std::slice::from_ref(&b));
+    let mut own = [<G::Point as bytemuck::Zeroable>::zeroed(); BLOCK];
+    points.as_bytes().chunks(BLOCK * size_of::<G::Point>()).all(|bytes| {
+        let own = &mut own[..bytes.len() / size_of::<G::Point>()];
+        bytemuck::cast_slice_mut(own).copy_from_slice(bytes);
+        G::Simd::hold(simd, bytemuck::cast_slice(own), &words[..words.len() / 2])
+    })
+}
 
 /// Points that are added up in pairs.
 pub(super) enum Points<G: Group> {
