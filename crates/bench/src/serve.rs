@@ -14,7 +14,8 @@ use tandem_console::server::Server;
 use tandem_console::session::Session;
 use tandem_console::{interrupt, report, values};
 use tandem_engine::{CurveId, Proof, Publics, Verifier};
-use tandem_service::client::{Access, CallError, Client, Content, Method};
+use tandem_service::client::{Access, Bytes, CallError, Client, Content, Method};
+use zeroize::Zeroizing;
 
 #[derive(Args)]
 pub(crate) struct BenchServe {
@@ -55,9 +56,10 @@ const MOST_OPEN: usize = 512;
 const WAIT: u32 = 5;
 
 /// A key of the service with a witness.
-struct Work<'a> {
+struct Work {
     name: String,
-    witness: &'a Path,
+    /// Read once, as a caller has it that has just made it: to read it again for each job would take a share of the service's cores.
+    witness: Bytes,
     curve: CurveId,
     verifier: Verifier,
 }
@@ -158,15 +160,17 @@ enum Load {
 }
 
 /// Sees to it that the service has the key.
-fn work<'a>(session: &Session, client: &Client, key: &Path, witness: &'a Path) -> Outcome<Work<'a>> {
+fn work(session: &Session, client: &Client, key: &Path, witness: &Path) -> Outcome<Work> {
     let told = || session.note(&format!("{}: uploading the key, once", key.display()));
     let name = client.give_key(key, told).map_err(failed)?;
     let verifier = Verifier::from_json(tandem_engine::export_vkey(key)?.as_bytes())?;
-    Ok(Work { name, witness, curve: verifier.curve(), verifier })
+    let read = std::fs::read(witness).map(Zeroizing::new);
+    let read = read.map_err(|e| Failure::input(format!("{}: cannot read: {e}", witness.display())))?;
+    Ok(Work { name, witness: Bytes::from_owner(read), curve: verifier.curve(), verifier })
 }
 
 /// Fails unless a node knows the keys, which were given to another one.
-fn is_node_of(client: &Client, node: &str, works: &[Work<'_>]) -> Outcome {
+fn is_node_of(client: &Client, node: &str, works: &[Work]) -> Outcome {
     for work in works {
         match client.get(&format!("/v1/keys/{}", work.name)) {
             Ok(_) => {}
@@ -181,7 +185,7 @@ fn is_node_of(client: &Client, node: &str, works: &[Work<'_>]) -> Outcome {
 }
 
 /// Loads the keys onto the devices of all nodes, and has each key make a proof.
-fn warm_up(clients: &[Client], works: &[Work<'_>]) -> Outcome {
+fn warm_up(clients: &[Client], works: &[Work]) -> Outcome {
     for client in clients {
         for work in works {
             interrupt::check()?;
@@ -207,14 +211,14 @@ fn failed(error: CallError) -> Failure {
 }
 
 /// The job of this number, which was due at a time, from its submission to its proof: works take turns, and after each round of them nodes.
-fn one(clients: &[Client], works: &[Work<'_>], number: usize, due: Instant) -> Outcome<Done> {
+fn one(clients: &[Client], works: &[Work], number: usize, due: Instant) -> Outcome<Done> {
     interrupt::check()?;
     let client = &clients[number / works.len() % clients.len()];
     let number = number % works.len();
     let work = &works[number];
     let path = format!("/v1/jobs?key={}", work.name);
     let sent = Instant::now();
-    let mut job = client.call(Method::POST, &path, &[], Content::File(work.witness)).map_err(failed)?;
+    let mut job = client.call(Method::POST, &path, &[], Content::Bytes(&work.witness)).map_err(failed)?;
     let submit = sent.elapsed().as_secs_f64();
     let id = job["id"].as_str().unwrap_or_default().to_string();
     while !["done", "failed", "cancelled"].iter().any(|state| job["state"] == *state) {
@@ -247,7 +251,7 @@ fn one(clients: &[Client], works: &[Work<'_>], number: usize, due: Instant) -> O
 }
 
 /// Verifies every proof once more, when the clock has stopped.
-fn verify(works: &[Work<'_>], done: &[Done]) -> Outcome {
+fn verify(works: &[Work], done: &[Done]) -> Outcome {
     for done in done {
         interrupt::check()?;
         works[done.work].verifier.verify(&done.publics, &done.proof)?;
@@ -255,7 +259,7 @@ fn verify(works: &[Work<'_>], done: &[Done]) -> Outcome {
     Ok(())
 }
 
-fn closed(clients: &[Client], works: &[Work<'_>], callers: usize, jobs: usize) -> Outcome<Vec<Done>> {
+fn closed(clients: &[Client], works: &[Work], callers: usize, jobs: usize) -> Outcome<Vec<Done>> {
     let next = AtomicUsize::new(0);
     let caller = || -> Outcome<Vec<Done>> {
         let mut done = Vec::new();
@@ -277,7 +281,7 @@ fn closed(clients: &[Client], works: &[Work<'_>], callers: usize, jobs: usize) -
 }
 
 /// Jobs at the times of a Poisson process: the gaps are exponential.
-fn open(clients: &[Client], works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<Vec<Done>> {
+fn open(clients: &[Client], works: &[Work], rate: f64, jobs: usize) -> Outcome<Vec<Done>> {
     let (done, under_way) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let started = Instant::now();
     std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -59,6 +59,8 @@ pub(crate) enum Source {
 pub(crate) enum Content<'a> {
     /// Read from any place in it, by any thread.
     File(File),
+    /// As it was before it was sealed, in memory ([`crate::held`]).
+    Held(File),
     Stream(Box<dyn Read + 'a>),
 }
 
@@ -68,7 +70,7 @@ pub(crate) type Opened<'a> = (Content<'a>, u64);
 impl Read for Content<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
-            Content::File(file) => file.read(to),
+            Content::File(file) | Content::Held(file) => file.read(to),
             Content::Stream(stream) => stream.read(to),
         }
     }
@@ -81,6 +83,29 @@ pub(crate) struct Part {
     bytes: u64,
     /// What encrypts the content on its way.
     sealer: Option<Sealer>,
+}
+
+/// Where the content of a file is written by several threads, each of them other parts of it.
+pub(crate) struct Placed {
+    file: File,
+    sealer: Option<Sealer>,
+}
+
+impl Placed {
+    /// Writes content where it belongs: from `at` on, a multiple of a sealed piece ([`crate::seal::PIECE`]). Only the last ends elsewhere.
+    pub(crate) fn write(&self, at: u64, is_last: bool, content: &[impl AsRef<[u8]>]) -> io::Result<()> {
+        let Some(sealer) = &self.sealer else { return write_at(&self.file, at, content) };
+        sealer.place(at, is_last, content, &self.file)
+    }
+}
+
+/// Writes one part behind the other.
+pub(crate) fn write_at(file: &File, mut at: u64, content: &[impl AsRef<[u8]>]) -> io::Result<()> {
+    content.iter().map(AsRef::as_ref).try_for_each(|part| {
+        file.write_all_at(part, at)?;
+        at += part.len() as u64;
+        Ok(())
+    })
 }
 
 enum Sink {
@@ -341,6 +366,21 @@ impl Part {
         }
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Where its content is written in any order, if nothing of it is and it is a file; [`Part::placed`] ends that.
+    pub(crate) fn begin_placed(&mut self) -> io::Result<Option<Placed>> {
+        match &self.sink {
+            Sink::File(part) if self.bytes == 0 => {
+                Ok(Some(Placed { file: part.file.try_clone()?, sealer: self.sealer.take() }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// So many bytes of content are where they belong, all of them.
+    pub(crate) fn placed(&mut self, bytes: u64) {
+        self.bytes = bytes;
     }
 
     /// Bytes of the content.

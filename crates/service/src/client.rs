@@ -1,6 +1,6 @@
 //! The other side: calls a service, over connections that stay for the next request, and sends files piece by piece.
 
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HeaderValue, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Request, Response};
@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
 
+pub use hyper::body::Bytes;
 pub use hyper::Method;
 
 /// Bytes of a file that are sent at a time.
@@ -70,6 +71,8 @@ pub enum Content<'a> {
     Empty,
     /// A value as JSON.
     Json(&'a Value),
+    /// Bytes, of which no copy is made.
+    Bytes(&'a Bytes),
     /// A file, or a pipe.
     File(&'a Path),
     /// A file of JSON, such as a circuit's inputs.
@@ -269,6 +272,7 @@ impl Client {
                 request = request.header(CONTENT_TYPE, "application/json");
                 Outgoing::Whole(Some(value.to_string().into()))
             }
+            Content::Bytes(bytes) => Outgoing::Whole(Some(bytes.clone())),
             Content::File(path) | Content::JsonFile(path) => {
                 if matches!(content, Content::JsonFile(_)) {
                     request = request.header(CONTENT_TYPE, "application/json");

@@ -8,103 +8,9 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 mod nodes;
+mod settings;
 
-/// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 49] = [
-    (
-        "listen",
-        "TANDEM_SERVE_LISTEN",
-        "address and port of the service; port 0 takes a free one",
-    ),
-    ("tokens", "TANDEM_SERVE_TOKENS", "true: callers show a token, which tandem tokens makes"),
-    ("tls_certificate", "TANDEM_SERVE_TLS_CERTIFICATE", "file of the service's certificate and those that lead to it, in PEM"),
-    ("tls_key", "TANDEM_SERVE_TLS_KEY", "file of its private key, in PEM"),
-    (
-        "tls_clients",
-        "TANDEM_SERVE_TLS_CLIENTS",
-        "file of the authorities by which callers show certificates of their own, in PEM",
-    ),
-    (
-        "without",
-        "TANDEM_SERVE_WITHOUT",
-        "protections given up where other machines can reach the service: [\"tls\"], [\"tokens\"] or both",
-    ),
-    ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
-    ("database", "TANDEM_SERVE_DATABASE", "URL of a PostgreSQL database that nodes share, such as postgres://tandem@db/tandem"),
-    ("database_ca", "TANDEM_SERVE_DATABASE_CA", "file of the authorities of its certificate, in PEM"),
-    ("blobs", "TANDEM_SERVE_BLOBS", "folder of witnesses and keys that nodes share, or s3://bucket/prefix"),
-    ("blobs_endpoint", "TANDEM_SERVE_BLOBS_ENDPOINT", "URL of the bucket's store, such as https://minio:9000"),
-    ("blobs_region", "TANDEM_SERVE_BLOBS_REGION", "region of the bucket"),
-    ("blobs_ca", "TANDEM_SERVE_BLOBS_CA", "file of the authorities of the store's certificate, in PEM"),
-    ("blobs_credentials", "TANDEM_SERVE_BLOBS_CREDENTIALS", "file of the store's credentials, as AWS's tools have it"),
-    ("node", "TANDEM_SERVE_NODE", "what this node is called among those of a database"),
-    ("lease_seconds", "TANDEM_SERVE_LEASE_SECONDS", "how long a node may be silent before its jobs go to others"),
-    (
-        "affinity_seconds",
-        "TANDEM_SERVE_AFFINITY_SECONDS",
-        "how much younger a job may be and still come first on a worker that has its key",
-    ),
-    ("key_cache_mib", "TANDEM_SERVE_KEY_CACHE_MIB", "MiB of keys that a node keeps of those in blobs"),
-    ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
-    ("preload", "TANDEM_SERVE_PRELOAD", "names of keys that each worker loads when it is ready, as a list"),
-    ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
-    ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
-    (
-        "key_proofs",
-        "TANDEM_SERVE_KEY_PROOFS",
-        "proofs that a key makes while it is on a device; with more than 1 one key is there at a time",
-    ),
-    (
-        "in_hand",
-        "TANDEM_SERVE_IN_HAND",
-        "jobs that a worker has at a time: one is proved, one uploaded, the others are read",
-    ),
-    (
-        "witness_memory_mib",
-        "TANDEM_SERVE_WITNESS_MEMORY_MIB",
-        "MiB of witnesses that a worker has at a time; one is taken whatever its size",
-    ),
-    ("witness_key", "TANDEM_SERVE_WITNESS_KEY", "file of 32 bytes that witnesses are encrypted with; made where there is none"),
-    ("calculators", "TANDEM_SERVE_CALCULATORS", "processes at a time that calculate witnesses of inputs"),
-    ("calculator_memory_mib", "TANDEM_SERVE_CALCULATOR_MEMORY_MIB", "MiB that one takes at most"),
-    ("calculator_steps", "TANDEM_SERVE_CALCULATOR_STEPS", "million steps that a circuit's program may run for a witness"),
-    ("calculator_seconds", "TANDEM_SERVE_CALCULATOR_SECONDS", "seconds that it may take"),
-    ("calculated_ahead", "TANDEM_SERVE_CALCULATED_AHEAD", "calculated witnesses that may wait for a prover"),
-    ("max_inputs_mib", "TANDEM_SERVE_MAX_INPUTS_MIB", "MiB of a job's inputs"),
-    ("interfaces", "TANDEM_SERVE_INTERFACES", "what else is spoken: \"grpc\", and as other provers \"rapidsnark\", \"iden3\", as a list"),
-    (
-        "otlp",
-        "TANDEM_SERVE_OTLP",
-        "address of an OpenTelemetry collector that takes OTLP/HTTP, such as http://127.0.0.1:4318; else that of OTEL_EXPORTER_OTLP_ENDPOINT",
-    ),
-    ("log", "TANDEM_SERVE_LOG", "lines of the log: \"text\" or \"json\""),
-    (
-        "survives",
-        "TANDEM_SERVE_SURVIVES",
-        "what accepted jobs and results outlive: \"power_loss\", or \"kill\", the end of any process, which syncs nothing",
-    ),
-    ("attempts", "TANDEM_SERVE_ATTEMPTS", "how often a job may fail for reasons that may pass"),
-    ("queue", "TANDEM_SERVE_QUEUE", "jobs that may wait"),
-    ("max_key_mib", "TANDEM_SERVE_MAX_KEY_MIB", "MiB of a key that is uploaded"),
-    ("keep_seconds", "TANDEM_SERVE_KEEP_SECONDS", "how long a job that ended is kept, with its result"),
-    ("ageing_seconds", "TANDEM_SERVE_AGEING_SECONDS", "what one step of priority is worth in waiting"),
-    (
-        "proof_seconds",
-        "TANDEM_SERVE_PROOF_SECONDS",
-        "how long an attempt may take, loading the key included, the proof before it not",
-    ),
-    ("beat_seconds", "TANDEM_SERVE_BEAT_SECONDS", "how long a worker may be silent"),
-    ("connections", "TANDEM_SERVE_CONNECTIONS", "connections at a time"),
-    ("header_seconds", "TANDEM_SERVE_HEADER_SECONDS", "how long the head of a request may take"),
-    ("stall_seconds", "TANDEM_SERVE_STALL_SECONDS", "how far the body of a request may fall behind 16 KiB a second"),
-    ("wait_seconds", "TANDEM_SERVE_WAIT_SECONDS", "how long a request may wait for a job to end"),
-    (
-        "backoff_seconds",
-        "TANDEM_SERVE_BACKOFF_SECONDS",
-        "the longest pause before a worker that ends at once is started again",
-    ),
-    ("drain_seconds", "TANDEM_SERVE_DRAIN_SECONDS", "how long running jobs may take to end after SIGTERM"),
-];
+pub use settings::SETTINGS;
 
 /// OpenTelemetry's own variable for a collector's address.
 const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -232,6 +138,8 @@ pub struct Config {
     pub in_hand: usize,
     /// MiB of witnesses that a worker has in hand at a time; one is taken whatever its size.
     pub witness_memory_mib: u64,
+    /// MiB of witnesses that wait for a worker in memory beside their blobs.
+    pub held_memory_mib: u64,
     /// The key that witnesses are encrypted with; without it a file of the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness_key: Option<PathBuf>,
@@ -316,6 +224,7 @@ impl Default for Config {
             key_proofs: 1,
             in_hand: 4,
             witness_memory_mib: 4096,
+            held_memory_mib: 1024,
             witness_key: None,
             calculators: 2,
             calculator_memory_mib: 8 << 10,
@@ -426,6 +335,9 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(format!("{name}: {value}; expected 1 to {most}"));
             }
+        }
+        if self.held_memory_mib > 1 << 24 {
+            return Err(format!("held_memory_mib: {}; expected 0 to {}", self.held_memory_mib, 1 << 24));
         }
         if let Some(url) = &self.otlp {
             Collector::new(url).map_err(|e| format!("otlp ({OTLP}): {e}"))?;
@@ -614,6 +526,7 @@ mod tests {
             (Some("data = 'd'\ntokens = 'some'"), &[], &["tandem.toml: line 2", "expected a boolean"]),
             (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
+            (Some("data = 'd'\nheld_memory_mib = 99999999"), &[], &["held_memory_mib: 99999999; expected 0 to"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
             (Some("data = 'd'\npreload = ['a/b']"), &[], &["preload: 'a/b'"]),
             (Some("data = 'd'\ninterfaces = ['x']"), &[], &["tandem.toml: line 2", "rapidsnark", "iden3"]),

@@ -3,6 +3,7 @@
 use crate::blobs::{Blobs, Places};
 use crate::calculate::{check_program, Calculator};
 use crate::config::{is_name, Config, NAME};
+use crate::held::Room;
 use crate::history::History;
 use crate::log::log;
 use crate::metrics::Metrics;
@@ -29,6 +30,9 @@ use tokio::sync::{broadcast, Semaphore};
 /// Between two tries to write down what a worker did, while the database fails.
 pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
+/// So long a witness is held before it is looked whether its job has ended.
+const HELD: Duration = Duration::from_secs(10);
+
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
 
@@ -48,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) store: Store,
     pub(crate) witnesses: Blobs,
+    /// Those of them that wait here for a worker of this node.
+    pub(crate) held: Arc<Room>,
     pub(crate) keys: Blobs,
     /// Where keys are copied to from `keys`, if nodes share that.
     pub(crate) key_cache: Option<Blobs>,
@@ -110,10 +116,12 @@ impl Core {
         let room = Arc::new(Semaphore::new(config.connections + BLOCKING));
         // The address was looked at when the settings were read.
         let traces = config.otlp.as_deref().and_then(|url| Collector::new(url).ok()).map(Traces::new);
+        let held = Room::new(config.held_memory_mib << 20);
         let core = Core {
             config,
             store,
             witnesses,
+            held,
             keys,
             key_cache,
             elsewhere: Mutex::default(),
@@ -308,6 +316,7 @@ impl Core {
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
         let _ = self.ends.send(id.into());
+        self.held.forget(id);
         if let Some(traces) = &self.traces {
             traces.note(&self.metrics, id);
         }
@@ -323,6 +332,7 @@ impl Core {
             Err(error) => log("database_failed", &[("reason", &error.to_string())]),
         }
         self.expire_leases();
+        self.tidy_held();
         // A look that fails leaves a gap in a plot.
         if let Ok([pending, running]) = self.store.open_jobs() {
             self.history.note(self.now_ms(), pending, running);
@@ -331,6 +341,16 @@ impl Core {
         if let Err(error) = self.store.forget(self.now_ms().saturating_sub(kept)) {
             log("database_failed", &[("reason", &error.to_string())]);
         }
+    }
+
+    /// Lets go of witnesses that are held for jobs of which it was not heard that they ended.
+    fn tidy_held(&self) {
+        for id in self.held.older(HELD) {
+            if self.store.job(&id).is_ok_and(|job| job.is_none_or(|job| job.is_final())) {
+                self.held.forget(&id);
+            }
+        }
+        self.held.tidy();
     }
 
     /// Names a key's file, after a look at its header and its content.

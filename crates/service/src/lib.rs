@@ -11,6 +11,7 @@ pub mod client;
 mod config;
 mod core;
 mod grpc;
+mod held;
 mod history;
 mod http;
 mod installation;
@@ -192,6 +193,9 @@ fn start_threads(core: &Arc<Core>, results: Receiver<Made>) -> Result<Arc<Atomic
             .spawn(run)
             .map_err(|e| format!("no thread can be started: {e}"))?;
     }
+    let held = core.held.clone();
+    let wiping = std::thread::Builder::new().name("wipe".into()).spawn(move || held.wipe());
+    wiping.map_err(|e| format!("no thread can be started: {e}"))?;
     let tidied = core.clone();
     std::thread::spawn(move || loop {
         tidied.tidy();

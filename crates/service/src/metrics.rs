@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 const BUCKETS: [f64; 10] = [0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1800.0, f64::INFINITY];
 
 /// All metrics and what they count.
-const METRICS: [(&str, &str); 33] = [
+const METRICS: [(&str, &str); 36] = [
     ("tandem_jobs", "Jobs by state and priority"),
     ("tandem_oldest_pending_seconds", "Age of the oldest job that waits, by priority"),
     ("tandem_worker_ready", "Whether the worker's device is open"),
@@ -22,6 +22,11 @@ const METRICS: [(&str, &str); 33] = [
     ("tandem_device_busy_seconds_total", "Time that the worker's device spent on proofs"),
     ("tandem_device_failures_total", "Times that the worker's device failed or was short of memory"),
     ("tandem_given_back_total", "Jobs that were not begun and went back to the queue"),
+    (
+        "tandem_held_memory_bytes",
+        "Bytes of memory in which witnesses are handed to workers of this node, by whether one is in it",
+    ),
+    ("tandem_held_memory_budget_bytes", "Bytes that such memory may take"),
     ("tandem_http_requests_total", "Requests by route and status"),
     ("tandem_grpc_requests_total", "Calls of gRPC by method and code; of a stream, how it began"),
     ("tandem_job_seconds", "Time from a job's acceptance to its result"),
@@ -40,6 +45,7 @@ const METRICS: [(&str, &str); 33] = [
     ("tandem_traces_total", "Jobs that a collector was to be told of, by what became of that"),
     ("tandem_unwritten_results", "Results that wait for the database"),
     ("tandem_witness_bytes_total", "Bytes of witnesses that went to the worker's device"),
+    ("tandem_witnesses_given_total", "Witnesses that workers were given, by whether from memory or from the blob"),
     ("tandem_worker_restarts_total", "Times that the worker was started again"),
     ("tandem_wrong_proofs_total", "Proofs of the worker's device that failed their check"),
 ];

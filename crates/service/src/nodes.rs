@@ -61,6 +61,7 @@ impl Core {
             return;
         }
         let _ = self.ends.send(job.into());
+        self.held.forget(job);
         // Where it was ended elsewhere, nobody wants what is done for it here.
         self.store.held(job).iter().for_each(|lease| self.stop(lease));
     }

@@ -21,7 +21,7 @@ use std::thread;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Bytes of a piece.
-const PIECE: usize = 64 << 10;
+pub(crate) const PIECE: usize = 64 << 10;
 
 /// Bytes behind each piece.
 const TAG: usize = 16;
@@ -118,15 +118,53 @@ impl Sealer {
     }
 
     fn write(&mut self, is_last: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let nonce = nonce(self.number, is_last);
-        let tag = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.piece);
-        let tag = tag.map_err(|_| io::Error::other("a piece cannot be sealed"))?;
+        let tag = seal(&self.cipher, self.number, is_last, &mut self.piece)?;
         self.piece.extend_from_slice(tag.as_ref());
         to.write_all(&self.piece)?;
         self.piece.clear();
         self.number += 1;
         Ok(())
     }
+
+    /// Seals content from `at` on, a multiple of [`PIECE`], into the place that it has in a blob of which nothing was pushed. Threads may
+    /// do so beside each other, each of them other content: all of it once. Only the last has a length that is no multiple of a piece.
+    pub(crate) fn place(
+        &self,
+        at: u64,
+        is_last: bool,
+        content: &[impl AsRef<[u8]>],
+        to: &impl FileExt,
+    ) -> io::Result<()> {
+        let first = at / PIECE as u64;
+        let bytes: usize = content.iter().map(|part| part.as_ref().len()).sum();
+        let count = pieces(bytes as u64);
+        let mut sealed = Vec::with_capacity(sealed_bytes(bytes as u64) as usize);
+        let mut parts = content.iter().map(AsRef::as_ref);
+        let mut part: &[u8] = &[];
+        for number in 0..count {
+            let begin = sealed.len();
+            while sealed.len() < begin + PIECE {
+                if part.is_empty() {
+                    let Some(next) = parts.next() else { break };
+                    part = next;
+                }
+                let (now, later) = part.split_at(part.len().min(begin + PIECE - sealed.len()));
+                sealed.extend_from_slice(now);
+                part = later;
+            }
+            let is_last = is_last && number + 1 == count;
+            // What is sealed needs no wiping.
+            let tag =
+                seal(&self.cipher, first + number, is_last, &mut sealed[begin..]).inspect_err(|_| sealed.zeroize())?;
+            sealed.extend_from_slice(tag.as_ref());
+        }
+        to.write_all_at(&sealed, first * SEALED as u64)
+    }
+}
+
+fn seal(cipher: &LessSafeKey, number: u64, is_last: bool, piece: &mut [u8]) -> io::Result<Tag> {
+    let sealed = cipher.seal_in_place_separate_tag(nonce(number, is_last), Aad::empty(), piece);
+    sealed.map_err(|_| io::Error::other("a piece cannot be sealed"))
 }
 
 /// Reads the content of a blob. Pieces for which the reader has room are opened in that place.
@@ -194,6 +232,9 @@ impl<'a> Opener<'a> {
                 found.and_then(|()| file.read_exact_at(&mut tag, place + piece.len() as u64)).map_err(cut)?;
                 open(at, piece, tag)
             }),
+            Content::Held(file) => {
+                by_threads(to, |at, piece| file.read_exact_at(piece, (first + at as u64) * PIECE as u64).map_err(cut))
+            }
         }
     }
 }
@@ -331,6 +372,48 @@ mod tests {
             if bytes > 16 {
                 assert!(!blob.windows(16).any(|window| window == &content[..16]), "{bytes}");
             }
+        }
+    }
+
+    /// Parts that are sealed at their places, whichever comes first, give what is sealed from front to back.
+    #[test]
+    fn parts_are_sealed_in_any_order() {
+        let mut random = rand::rngs::StdRng::seed_from_u64(3);
+        let key = Seal::new([7; KEY]).of("a");
+        for bytes in [1, PIECE - 1, PIECE, PIECE + 1, 4 * PIECE, 4 * PIECE + 1, 17 * PIECE + 5] {
+            let mut content = vec![0; bytes];
+            random.fill_bytes(&mut content);
+            let (sealer, file) = (Sealer::new(&key).unwrap(), tempfile::tempfile().unwrap());
+            let mut parts: Vec<_> = content.chunks(3 * PIECE).enumerate().collect();
+            parts.reverse();
+            for (at, part) in parts {
+                // As several pieces that came.
+                let (one, other) = part.split_at(random.gen_range(0..=part.len()));
+                let at = at * 3 * PIECE;
+                sealer.place(at as u64, at + part.len() == bytes, &[one, other], &file).unwrap();
+            }
+            let mut blob = vec![0; sealed_bytes(bytes as u64) as usize];
+            file.read_exact_at(&mut blob, 0).unwrap();
+            assert_eq!(file.metadata().unwrap().len(), blob.len() as u64);
+            assert!(blob == sealed(&key, &content, &mut random), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_read_as_it_is() {
+        let mut random = rand::rngs::StdRng::seed_from_u64(4);
+        let key = Seal::new([7; KEY]).of("a");
+        for bytes in [1, PIECE, TOGETHER * PIECE + 1, 3 * TOGETHER * PIECE + 7] {
+            let mut content = vec![0; bytes];
+            random.fill_bytes(&mut content);
+            // With room for more behind it.
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(&[&content[..], &[0; 99]].concat(), 0).unwrap();
+            let held = || Content::Held(file.try_clone().unwrap());
+            assert!(opened_in_cuts(&key, bytes, held(), &mut random) == content, "{bytes}");
+            let mut found = vec![0; bytes];
+            Opener::new(held(), &key, bytes as u64).unwrap().read_exact(&mut found).unwrap();
+            assert!(found == content, "{bytes}");
         }
     }
 

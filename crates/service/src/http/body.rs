@@ -1,17 +1,20 @@
 //! Bodies: replies are whole, requests are read piece by piece and never held whole, within a length and a rate.
 
+use super::lanes::{written, Lanes};
 use super::Refusal;
 use crate::blobs::Part;
+use crate::held::Held;
+use crate::seal;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Request, StatusCode};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
 
 /// Bytes a second that a body comes with at least, once the time to stall is over.
 const RATE: u64 = 16 << 10;
@@ -19,8 +22,14 @@ const RATE: u64 = 16 << 10;
 /// Bytes of a body that are written at once, without a thread that writes while more comes.
 const AT_ONCE: usize = 64 << 10;
 
-/// Pieces of a body that wait to be written.
+/// Pieces of a body that wait for who reads it.
 const PIECES: usize = 8;
+
+/// Bytes of a body that are hashed, sealed and written at a time.
+const RUN: usize = 4 * seal::PIECE;
+
+/// So many of them wait to be hashed.
+const RUNS: usize = 8;
 
 /// A body that is there.
 pub(crate) struct Whole(Option<Bytes>);
@@ -133,48 +142,87 @@ impl<S: Source> Reader<S> {
         Ok(whole)
     }
 
-    /// Writes the body into a file while it comes.
-    pub(crate) async fn into_part(mut self, part: Part) -> Result<Part, Refusal> {
+    /// Writes the body into a blob while it comes; a large one also into the memory for which `room` is asked.
+    pub(crate) async fn into_part(
+        mut self,
+        mut part: Part,
+        room: impl FnOnce() -> Option<Arc<Held>>,
+    ) -> Result<(Part, Option<Arc<Held>>), Refusal> {
         let mut start = Vec::new();
         while start.len() < AT_ONCE {
             let Some(piece) = self.next().await? else {
-                return written(tokio::task::spawn_blocking(move || at_once(part, &start)).await);
+                let part = written(tokio::task::spawn_blocking(move || at_once(part, &start)).await)?;
+                return Ok((part, None));
             };
             start.extend_from_slice(&piece);
         }
-        let (pieces, mut inbox) = mpsc::channel::<Bytes>(PIECES);
-        let (hashed, mut to_hash) = mpsc::channel::<Bytes>(PIECES);
-        let mut part = written(tokio::task::spawn_blocking(move || at_once(part, &start)).await)?;
-        // To hash a witness takes as long as to seal and write it, so one thread does each.
+        let held = room();
+        let (hashed, mut to_hash) = mpsc::channel::<Run>(RUNS);
         let mut hasher = part.hasher().clone();
         let hashing = tokio::task::spawn_blocking(move || {
-            while let Some(piece) = to_hash.blocking_recv() {
-                hasher.update(&piece);
+            while let Some(run) = to_hash.blocking_recv() {
+                for piece in &run.content {
+                    hasher.update(piece);
+                }
             }
             hasher
         });
-        let writer = tokio::task::spawn_blocking(move || {
-            while let Some(piece) = inbox.blocking_recv() {
-                part.store(&piece)?;
-            }
-            Ok(part)
-        });
+        let placed = part.begin_placed().map_err(|e| storage(&e))?;
+        let mut lanes = Lanes::new(placed, part, held.clone());
+        let mut next = Run::default();
         let read = async {
-            while let Some(piece) = self.next().await? {
-                // Who writes has failed, and says why below.
-                if hashed.send(piece.clone()).await.is_err() || pieces.send(piece).await.is_err() {
-                    break;
+            let mut piece = Bytes::from(start);
+            loop {
+                // The last one is written when it is known to be the last.
+                while !piece.is_empty() {
+                    if next.bytes == RUN {
+                        let full = next.give();
+                        // Who hashes has failed, and says so below.
+                        let _ = hashed.send(full.clone()).await;
+                        lanes.write(full, false).await?;
+                    }
+                    next.take(&mut piece);
+                }
+                match self.next().await? {
+                    Some(more) => piece = more,
+                    None => break,
                 }
             }
-            drop((hashed, pieces));
-            Ok(())
+            let last = next.give();
+            let _ = hashed.send(last.clone()).await;
+            lanes.write(last, true).await
         };
         let read: Result<(), Refusal> = read.await;
-        let (part, hasher) = (written(writer.await), hashing.await);
+        drop(hashed);
+        let (part, hasher) = (lanes.end().await, hashing.await);
         read?;
         let mut part = part?;
         *part.hasher() = hasher.map_err(|_| storage(&std::io::Error::other("a defect of tandem")))?;
-        Ok(part)
+        Ok((part, held.filter(|held| held.is_whole())))
+    }
+}
+
+/// A part of a body.
+#[derive(Clone, Default)]
+pub(super) struct Run {
+    /// Its place in the body.
+    pub(super) at: u64,
+    pub(super) bytes: usize,
+    pub(super) content: Vec<Bytes>,
+}
+
+impl Run {
+    /// Takes of a piece what there is room for.
+    fn take(&mut self, piece: &mut Bytes) {
+        let now = piece.split_to(piece.len().min(RUN - self.bytes));
+        self.bytes += now.len();
+        self.content.push(now);
+    }
+
+    /// What it is, and begins the next.
+    fn give(&mut self) -> Run {
+        let at = self.at + self.bytes as u64;
+        std::mem::replace(self, Run { at, ..Run::default() })
     }
 }
 
@@ -229,11 +277,6 @@ impl std::io::Read for Pieces {
 
 fn at_once(mut part: Part, bytes: &[u8]) -> std::io::Result<Part> {
     part.write(bytes).map(|()| part)
-}
-
-fn written(done: Result<std::io::Result<Part>, JoinError>) -> Result<Part, Refusal> {
-    let done = done.unwrap_or_else(|_| Err(std::io::Error::other("a defect of tandem")));
-    done.map_err(|error| storage(&error))
 }
 
 /// What a failure to write means to the caller.

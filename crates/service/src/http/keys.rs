@@ -104,7 +104,7 @@ pub(crate) async fn take<S: Source + 'static>(
     let reader = reader.within(core.config.max_key_mib << 20)?;
     let part =
         blocking(core, |core| core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
-    let part = reader.into_part(part).await?;
+    let (part, _) = reader.into_part(part, || None).await?;
     blocking(core, move |core| {
         // By its header it must be a key before it gets a name.
         tandem_engine::key_info(part.path()).map_err(|e| {
@@ -143,7 +143,7 @@ pub(crate) async fn take_program<S: Source + 'static>(
         known(core, &of)?;
         core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))
     });
-    let part = reader.into_part(part.await?).await?;
+    let (part, _) = reader.into_part(part.await?, || None).await?;
     blocking(core, move |core| {
         check_program(part.path()).map_err(Unregistered::Bad)?;
         let hash = part.hash().to_hex().to_string();

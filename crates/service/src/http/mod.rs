@@ -6,6 +6,7 @@ pub(crate) mod caller;
 mod compat;
 pub(crate) mod jobs;
 pub(crate) mod keys;
+mod lanes;
 mod overview;
 mod page;
 pub(crate) mod routes;

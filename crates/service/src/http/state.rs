@@ -98,6 +98,10 @@ pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
     for (state, count) in [("busy", busy), ("idle", core.calculators.len() - busy)] {
         gauges.push(("tandem_calculators", labels(&[("state", state)]), count as f64));
     }
+    for (state, bytes) in ["used", "idle"].into_iter().zip(core.held.bytes()) {
+        gauges.push(("tandem_held_memory_bytes", labels(&[("state", state)]), bytes as f64));
+    }
+    gauges.push(("tandem_held_memory_budget_bytes", String::new(), (core.config.held_memory_mib << 20) as f64));
     gauges.push(("tandem_unwritten_results", String::new(), core.unwritten() as f64));
     Ok(core.metrics.text(&gauges))
 }

@@ -161,6 +161,7 @@ pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Sub
     for (at, (blob, _)) in blobs.iter().enumerate() {
         // A job that may have been written may need it.
         if !is_unknown && !submitted.as_ref().is_ok_and(|submitted| submitted[at].is_new) {
+            core.held.forget(blob);
             // Should it stay, the next start sweeps it.
             let _ = core.witnesses.remove(blob);
         }
@@ -222,10 +223,15 @@ pub(crate) async fn take<S: Source + 'static>(
     })
     .await?;
     let Begun { key, id, form, part } = begun;
-    let part = reader.within(most)?.into_part(part).await?;
+    let room = || if form == Form::Witness { core.held.take(most) } else { None };
+    let (part, held) = reader.within(most)?.into_part(part, room).await?;
     blocking(core, move |core| {
         let now = core.now_ms();
         let job = Begun { key, id, form, part }.keep(&of, &wanted, now)?;
+        // Before the job is there, so that whichever worker takes it finds it.
+        if let Some(held) = held {
+            core.held.keep(&job.id, held);
+        }
         Ok(accept(core, vec![job], now)?.remove(0))
     })
     .await

@@ -1,12 +1,13 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
-use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use super::protocol::{receive_with, send, Beat, Failure, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
 use super::turns::{Gate, Inside, Turn, LOOK};
-use crate::blobs::Source;
+use crate::blobs::{Content, Source};
 use crate::core::STORAGE_FAILED;
 use crate::seal::Opener;
 use crate::store::Times;
 use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -146,10 +147,12 @@ impl Shared {
     }
 
     /// Ends the process with the service, whatever the device is at.
-    fn listen(&self, mut from: UnixStream, orders: &Sender<ToWorker>) {
-        while let Ok(Some(message)) = receive(&mut from) {
-            if let ToWorker::Stop { job, attempt } = &message {
-                lock(&self.stopped).insert((job.clone(), *attempt));
+    fn listen(&self, from: UnixStream, orders: &Sender<ToWorker>) {
+        while let Ok(Some((mut message, beside))) = receive_with(&from) {
+            match &mut message {
+                ToWorker::Stop { job, attempt } => drop(lock(&self.stopped).insert((job.clone(), *attempt))),
+                ToWorker::Prove(order) => order.held = Mutex::new(beside),
+                _ => {}
             }
             if orders.send(message).is_err() {
                 break;
@@ -266,6 +269,8 @@ impl Worker<'_> {
                 (FromWorker::Failed(Failure { job, attempt, code: code.into(), reason, is_retryable }), None)
             }
         };
+        // The service uses the memory again.
+        drop(lock(&order.held).take());
         lock(&self.shared.beat).stages.remove(&order.job);
         lock(&self.shared.stopped).remove(&(order.job.clone(), order.attempt));
         self.note_keys();
@@ -442,6 +447,12 @@ impl Worker<'_> {
     }
 }
 
+/// The memory that came with an order, if the whole witness can be in it.
+fn held(order: &Order) -> Option<File> {
+    let file = File::from(lock(&order.held).take()?);
+    file.metadata().is_ok_and(|about| about.len() >= order.witness_bytes).then_some(file)
+}
+
 /// Reads the witness of an order.
 fn read(
     engine: &Engine,
@@ -473,7 +484,10 @@ fn read(
             (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
         }
     };
-    let opened = order.witness.open(wanted).and_then(|opened| Opener::open(opened, seal, order.witness_bytes));
+    let opened = match held(order) {
+        Some(file) => Opener::new(Content::Held(file), seal, order.witness_bytes),
+        None => order.witness.open(wanted).and_then(|opened| Opener::open(opened, seal, order.witness_bytes)),
+    };
     let mut opener = opened.map_err(damage)?;
     let witness = engine.read_witness_from(&mut opener, &name, key);
     // What is wrong with the blob comes before what is wrong with the witness.

@@ -1,11 +1,15 @@
 //! The jobs that a worker has in hand: one is proved, the next are read and uploaded beside it.
 
+use crate::held::Held;
 use crate::store::{Claim, Lease};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A job that was given to a worker.
 pub(super) struct Hand {
     pub(super) claim: Claim,
+    /// The witness, as long as the process may read it.
+    _held: Option<Arc<Held>>,
     /// Since when the attempt may take its time: since it was given, or since the last end of another job in hand.
     since: Instant,
     /// Whether the device has turned to its proof.
@@ -15,8 +19,8 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    pub(super) fn new(claim: Claim) -> Hand {
-        Hand { claim, since: Instant::now(), is_begun: false, let_go: None }
+    pub(super) fn new(claim: Claim, held: Option<Arc<Held>>) -> Hand {
+        Hand { claim, _held: held, since: Instant::now(), is_begun: false, let_go: None }
     }
 
     fn is_of(&self, job: &str, attempt: i64) -> bool {

@@ -5,11 +5,18 @@
 use crate::blobs::Source;
 use crate::seal::BlobKey;
 use crate::store::Times;
+use rustix::io::Errno;
+use rustix::net::{recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use zeroize::Zeroizing;
 
 /// Bytes of a message at most: the public values of 2^17 outputs have room.
@@ -51,6 +58,9 @@ pub(crate) struct Order {
     pub(crate) witness_bytes: u64,
     /// What the witness is sealed with.
     pub(crate) seal: Option<BlobKey>,
+    /// The witness in memory, which came beside the message.
+    #[serde(skip)]
+    pub(crate) held: Mutex<Option<OwnedFd>>,
 }
 
 /// What a worker tells.
@@ -121,6 +131,28 @@ pub(crate) struct Failure {
 
 /// Writes one message.
 pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&frame(message)?)
+}
+
+/// [`send`] with a file descriptor beside the message.
+pub(crate) fn send_with(mut to: &UnixStream, message: &impl Serialize, beside: BorrowedFd<'_>) -> io::Result<()> {
+    let frame = frame(message)?;
+    let beside = [beside];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let sent = loop {
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(&beside)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        match sendmsg(to, &[IoSlice::new(&frame)], &mut control, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            sent => break sent?,
+        }
+    };
+    to.write_all(&frame[sent..])
+}
+
+fn frame(message: &impl Serialize) -> io::Result<Zeroizing<Vec<u8>>> {
     // It may have the key of a witness.
     let text = Zeroizing::new(serde_json::to_vec(message)?);
     if text.len() > MESSAGE_MAX {
@@ -132,16 +164,45 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     let mut frame = Zeroizing::new(Vec::with_capacity(text.len() + 4));
     frame.extend((text.len() as u32).to_le_bytes());
     frame.extend_from_slice(&text);
-    to.write_all(&frame)
+    Ok(frame)
 }
 
 /// Reads one message; `None` where the other side has gone.
 pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        other => other?,
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => rest(from, length),
     }
+}
+
+/// [`receive`] with the file descriptor that came beside the message, if one did.
+pub(crate) fn receive_with<T: DeserializeOwned>(mut from: &UnixStream) -> io::Result<Option<(T, Option<OwnedFd>)>> {
+    let (mut length, mut got, mut beside) = ([0; 4], 0, None);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    while got < length.len() {
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut place = [IoSliceMut::new(&mut length[got..])];
+        let read = match recvmsg(from, &mut place, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => continue,
+            read => read?.bytes,
+        };
+        let came = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        beside = came.flatten().last().or(beside);
+        if read == 0 {
+            return Ok(None);
+        }
+        got += read;
+    }
+    Ok(rest(&mut from, length)?.map(|message| (message, beside)))
+}
+
+/// The message behind its length.
+fn rest<T: DeserializeOwned>(from: &mut impl Read, length: [u8; 4]) -> io::Result<Option<T>> {
     let length = u32::from_le_bytes(length) as usize;
     if length > MESSAGE_MAX {
         let problem = format!("a message of {length} bytes was announced; expected at most {MESSAGE_MAX}");
@@ -158,6 +219,7 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn messages_come_back_and_cut_ones_do_not() {
@@ -207,6 +269,35 @@ mod tests {
             }
         }
         assert!(read > 10_000 && refused > 1_000, "{read} {refused}");
+    }
+
+    /// What comes beside a message comes with that one, and with no other.
+    #[test]
+    fn a_file_comes_with_its_message() {
+        let (to, from) = UnixStream::pair().unwrap();
+        let evict =
+            |hash: usize| ToWorker::Evict { hash: hash.to_string().repeat(if hash == 3 { 100_000 } else { 1 }) };
+        let file = tempfile::tempfile().unwrap();
+        (&file).write_all(b"beside").unwrap();
+        let number = |of: &dyn AsFd| rustix::fs::fstat(of.as_fd()).unwrap().st_ino;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for message in 0..6 {
+                    match message % 2 {
+                        0 => send(&mut &to, &evict(message)).unwrap(),
+                        _ => send_with(&to, &evict(message), file.as_fd()).unwrap(),
+                    }
+                }
+                to.shutdown(std::net::Shutdown::Write).unwrap();
+            });
+            for message in 0..6 {
+                let (found, beside) = receive_with::<ToWorker>(&from).unwrap().unwrap();
+                assert!(matches!(found, ToWorker::Evict { hash } if hash.starts_with(&message.to_string())));
+                let beside = beside.map(|beside| number(&beside));
+                assert_eq!(beside, (message % 2 == 1).then(|| number(&file)), "{message}");
+            }
+            assert!(receive_with::<ToWorker>(&from).unwrap().is_none());
+        });
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::hands::{Hand, Hands};
 use super::loads::{Loaded, Loads};
-use super::protocol::{receive, send, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use super::protocol::{receive, send, send_with, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
 use crate::core::{self, Core, GIVEN_BACK, STORAGE_FAILED};
 use crate::log::log;
 use crate::objects::SECRET_VARIABLES;
@@ -122,12 +122,17 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 
 impl Process {
+    /// Ends it, so that it reads nothing any more.
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Tells it to load a key, unless it was told and has not answered.
     fn load(&mut self, key: KeyFile, who: Option<oneshot::Sender<Loaded>>) -> Result<(), Trouble> {
         if !self.loads.add(&key.hash, who) {
@@ -267,6 +272,8 @@ impl Slot {
     fn attend(&self, core: &Core, process: &mut Process, inbox: &Receiver<Event>) -> Option<Trouble> {
         let mut hands = Hands::default();
         let trouble = self.serve(core, process, inbox, &mut hands).err()?;
+        // Before the memory of a witness that it may still read is used again.
+        process.end();
         // A process that ended with several jobs in hand may have ended of any of them: none is blamed, and each is tried alone. What
         // befalls it then is its own.
         let several = hands.len() > 1;
@@ -441,10 +448,17 @@ impl Slot {
             let near = core.near(self.status().beat.map_or(Vec::new(), |beat| beat.keys));
             match core.store.claim_near(&self.name, core.now_ms(), elsewhere, beside, &near) {
                 Ok(Some(claim)) => {
-                    let order = order(core, &claim);
-                    hands.push(Hand::new(claim));
+                    let order = ToWorker::Prove(Box::new(order(core, &claim)));
+                    let held = core.held.hand(&claim.lease.job);
+                    let from = if held.is_some() { "memory" } else { "blob" };
+                    core.metrics.add("tandem_witnesses_given_total", &[("from", from)], 1.0);
+                    hands.push(Hand::new(claim, held.clone()));
                     self.publish(hands);
-                    if let Err(error) = send(&mut process.to, &ToWorker::Prove(Box::new(order))) {
+                    let sent = match held.as_ref().and_then(|held| held.reader()) {
+                        Some(reader) => send_with(&process.to, &order, reader),
+                        None => send(&mut process.to, &order),
+                    };
+                    if let Err(error) = sent {
                         return Err(Trouble::of_any("worker_died", format!("the worker took no order: {error}")));
                     }
                 }
@@ -495,6 +509,7 @@ impl Slot {
             )));
         }
         if let Some(hand) = hands.take_hung(bound) {
+            process.end();
             let why = format!("the attempt took longer than proof_seconds, {} s", core.config.proof_seconds);
             self.give_up(core, &hand.claim.lease, "worker_hung", &why, (true, hands.len() > 0));
             return Err(Trouble::told(why));
@@ -571,6 +586,7 @@ fn order(core: &Core, claim: &Claim) -> Order {
         witness: core.witnesses.source(&claim.witness),
         witness_bytes: claim.witness_bytes,
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
+        held: Mutex::default(),
     }
 }
 

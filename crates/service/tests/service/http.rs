@@ -44,6 +44,28 @@ fn the_same_id_is_the_same_job() {
     assert_eq!((ids.len(), service.witnesses().len()), (1, 3));
 }
 
+/// A witness that is hashed by one thread while others write it: its whole content counts.
+#[test]
+fn the_same_id_is_the_same_large_witness() {
+    let service = idle("");
+    make_key(service.folder.path(), "large", 9000);
+    service.client().call(Method::PUT, "/v1/keys/large", &[], Content::File(&service.at("large.zkey"))).unwrap();
+    let content = std::fs::read(service.at("large.wtns")).unwrap();
+    assert!(content.len() > 4 * 65536);
+    let submit = |content: &[u8]| {
+        std::fs::write(service.at("sent.wtns"), content).unwrap();
+        service.submit_to("/v1/jobs?key=large", Some("a"), "sent.wtns")
+    };
+    let first = submit(&content).unwrap()["id"].clone();
+    for at in [0, 65535, 65536, 4 * 65536, content.len() - 1] {
+        let mut other = content.clone();
+        other[at] ^= 1;
+        assert_eq!(refused(submit(&other)), (409, "other_content".into()), "{at}");
+    }
+    assert_eq!(refused(submit(&content[..content.len() - 1])), (409, "other_content".into()));
+    assert_eq!((submit(&content).unwrap()["id"].clone(), service.witnesses().len()), (first, 1));
+}
+
 #[test]
 fn lengths_are_refused_before_anything_is_read() {
     let service = idle("max_key_mib = 1");

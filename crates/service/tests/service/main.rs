@@ -5,6 +5,7 @@ mod database_tls;
 mod drills;
 mod grpc;
 mod hands;
+mod held;
 mod http;
 mod http2;
 mod inputs;

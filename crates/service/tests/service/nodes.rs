@@ -12,13 +12,13 @@ use std::time::Duration;
 use tandem_service::client::{Content, Method};
 
 /// What nodes share: a database, a folder, and the key for witnesses, of which each has a file of its own.
-struct Shared {
-    server: Postgres,
+pub(crate) struct Shared {
+    pub(crate) server: Postgres,
     folder: tempfile::TempDir,
 }
 
 impl Shared {
-    fn new() -> Shared {
+    pub(crate) fn new() -> Shared {
         let shared = Shared { server: Postgres::start(), folder: tempfile::tempdir().unwrap() };
         std::fs::write(shared.key(), [7; 32]).unwrap();
         shared
@@ -32,7 +32,7 @@ impl Shared {
         self.folder.path().join("blobs")
     }
 
-    fn settings(&self, name: &str, port: u16) -> String {
+    pub(crate) fn settings(&self, name: &str, port: u16) -> String {
         let (url, blobs, key) = (self.server.url_by(port), self.blobs(), self.key());
         let (blobs, key) = (blobs.display(), key.display());
         format!(
@@ -41,7 +41,7 @@ impl Shared {
         )
     }
 
-    fn node(&self, name: &str) -> Service {
+    pub(crate) fn node(&self, name: &str) -> Service {
         Service::start(&self.settings(name, self.server.port))
     }
 
