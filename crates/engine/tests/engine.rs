@@ -12,8 +12,8 @@ use tandem_engine::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, PlonkRows, QuotientAt, QuotientRows, Result, ScalarRecoding, Scalars, Scan,
-    SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
+    NttField, NttOp, NttProducts, Pending, PlonkRows, PointNtt, QuotientAt, QuotientRows, Result, ScalarRecoding,
+    Scalars, Scan, SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -413,6 +413,12 @@ impl<C: Curve> PlonkRows<C> for Faulty {
 impl<C: Curve> BatchInverse<C> for Faulty {
     fn batch_inverse(&self, data: &mut Self::Buf<Mont>) -> Result<()> {
         BatchInverse::<C>::batch_inverse(&self.cpu, data)
+    }
+}
+
+impl<C: Curve> PointNtt<C> for Faulty {
+    fn lagrange_points(&self, points: &mut Self::Buf<<C::G1 as Group>::Point>) -> Result<()> {
+        PointNtt::<C>::lagrange_points(&self.cpu, points)
     }
 }
 
