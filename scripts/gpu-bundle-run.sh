@@ -226,6 +226,7 @@ vector 8 6 one 1 8
 plonk_rows 8 6 one 1 8
 batch_inverse 8 6 one 1 8
 scan 8 6 one 1 8
+point_ntt 8 6 one 1 8
 sumcheck::Bls12_381 8 6 one 1 8
 sumcheck::Bn254 8 6 one 1 8
 sumcheck::Goldilocks 8 6 one 1 8

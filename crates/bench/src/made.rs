@@ -1,4 +1,4 @@
-//! Keys of circuits made up for the size: of Groth16 in memory, of PLONK and FFLONK in a folder, from powers of tau whose secret is known.
+//! Keys of circuits made up for the size: in memory, or, of PLONK and FFLONK, in a folder, from powers of tau whose secret is known.
 
 use std::path::{Path, PathBuf};
 use tandem_console::failure::{Failure, Outcome};
@@ -81,8 +81,8 @@ impl Made {
 pub(crate) struct Maker<'a> {
     session: &'a Session,
     protocol: Protocol,
-    /// Of keys in files, where they are and the powers of tau.
-    files: Option<(Folder, PathBuf)>,
+    /// Of keys in files, the folder and the powers of tau.
+    files: Option<(PathBuf, PathBuf)>,
 }
 
 impl<'a> Maker<'a> {
@@ -93,29 +93,27 @@ impl<'a> Maker<'a> {
         circuit: Synthetic,
         keep: Option<&Path>,
     ) -> Outcome<Self> {
-        if protocol == Protocol::Groth16 {
-            return Ok(Self { session, protocol, files: None });
-        }
         let Synthetic { curve, log_size: most, .. } = circuit;
         if protocol == Protocol::Fflonk && curve != CurveId::Bn254 {
             return Err(Failure::input(format!("FFLONK is for {} alone, not {curve}", CurveId::Bn254)));
         }
-        let folder = Folder::of(keep)?;
+        let Some(folder) = keep else { return Ok(Self { session, protocol, files: None }) };
+        let folder = Folder::of(Some(folder))?;
         // A size that there is no circuit of is refused before powers of tau are made for it, which takes long.
         let [r1cs, wtns, _] = files(folder.path(), protocol, most);
         circuit.write_for(protocol, &r1cs, &wtns)?;
         let (power, powers) = (power(protocol, most), ptau(folder.path(), protocol, most));
         session.trace.step("powers of tau", || test_ptau(curve, power, None, &powers, &session.bars))?;
-        Ok(Self { session, protocol, files: Some((folder, powers)) })
+        Ok(Self { session, protocol, files: Some((folder.path().into(), powers)) })
     }
 
     pub(crate) fn make(&self, circuit: Synthetic) -> Outcome<Made> {
         let Self { session, protocol, files: of_files } = self;
         let Some((folder, powers)) = of_files else {
-            let made = session.trace.step("make key", || SyntheticKey::make(circuit, &session.bars))?;
+            let made = session.trace.step("make key", || SyntheticKey::make_for(*protocol, circuit, &session.bars))?;
             return Ok(Made::InMemory(Box::new(made)));
         };
-        let [r1cs, wtns, zkey] = files(folder.path(), *protocol, circuit.log_size);
+        let [r1cs, wtns, zkey] = files(folder, *protocol, circuit.log_size);
         session.trace.step("write circuit", || circuit.write_for(*protocol, &r1cs, &wtns))?;
         let set_up = if *protocol == Protocol::Fflonk { setup_fflonk } else { setup_plonk };
         session.trace.step("make key", || set_up(&r1cs, powers, &zkey, &session.bars))?;

@@ -1,5 +1,6 @@
 //! A backend that is wrong in one way, to show that the suite and [`Dual`](crate::Dual) notice.
 
+mod points;
 mod poseidon;
 mod rows;
 mod sumcheck;
@@ -114,6 +115,16 @@ faults! {
         BatchInverse,
         /// One zero makes all inverses zero.
         BatchInverseOfZero,
+    }
+    point_ntt {
+        /// `lagrange_points` changes a bit.
+        PointNtt,
+        /// It takes any number of points and leaves them.
+        PointNttLength,
+        /// It leaves points where one of them is infinity.
+        PointNttInfinity,
+        /// A sum of two equal points is infinity.
+        PointNttDoubling,
     }
     scan {
         /// `prefix_product` changes a bit of the last element.

@@ -2,7 +2,7 @@
 //! method reads, writes and returns.
 
 use crate::{Dual, Stepped};
-use tandem_ops::{BatchInverse, Canonical, Curve, Mont, Pending, Result, Scan, VecOps};
+use tandem_ops::{BatchInverse, Canonical, Curve, Group, Mont, Pending, PointNtt, Result, Scan, VecOps};
 
 /// Implements primitives over a curve for [`Dual`] and [`Stepped`]. A method's arguments are buffers that it reads (`read`),
 /// buffers that it writes (`write`), or values (`value`). It returns nothing, or a value that is waited for. A method that fits none of it
@@ -90,6 +90,9 @@ forward! {
     }
     BatchInverse {
         fn batch_inverse(write data: Mont);
+    }
+    PointNtt {
+        fn lagrange_points(write points: <C::G1 as Group>::Point);
     }
     Scan {
         fn prefix_product(write data: Mont) -> Mont;

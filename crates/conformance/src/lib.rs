@@ -19,6 +19,7 @@ mod memory;
 mod msm;
 mod ntt;
 mod plonk_rows;
+mod point_ntt;
 mod poseidon;
 mod reduce;
 mod samples;
@@ -209,6 +210,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, plonk_rows, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, batch_inverse, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, scan, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, point_ntt, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, sumcheck, Bn254, Bls12_381, Goldilocks);
             $crate::suite!(@part $name, $kind, $backend, gather);
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);

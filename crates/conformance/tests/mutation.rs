@@ -5,16 +5,16 @@ use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
     cpu::Cpu, sumcheck, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Goldilocks,
-    Goldilocks2, Lane, Mont, Ntt, NttOp, NttSpread, Order, PlonkRows, Poseidon, ProofBackend, Reduce, Scan, Sort,
-    Sumcheck,
+    Goldilocks2, Lane, Mont, Ntt, NttOp, NttSpread, Order, PlonkRows, PointNtt, Poseidon, ProofBackend, Reduce, Scan,
+    Sort, Sumcheck,
 };
 
 /// All primitives that the suite has parts for.
 trait Everything: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts {}
 impl<B: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
 
-trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + Sumcheck<Bn254> {}
-impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + Sumcheck<Bn254>> Plonk for B {}
+trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + PointNtt<Bn254> + Sumcheck<Bn254> {}
+impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + PointNtt<Bn254> + Sumcheck<Bn254>> Plonk for B {}
 
 trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
 impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
@@ -54,6 +54,7 @@ parts!(
     plonk_rows Bn254,
     batch_inverse Bn254,
     scan Bn254,
+    point_ntt Bn254,
     sumcheck Bn254,
     gather,
     ntt Bn254,

@@ -12,6 +12,7 @@ use tandem_formats::RegularFile;
 use tandem_groth16::partition::PartitionKey;
 use tandem_groth16::OwnedKey;
 use tandem_ops::Curve;
+use tandem_plonk::fflonk;
 
 /// What messages call a key without a file.
 pub(crate) const UNNAMED: &str = "the key";
@@ -49,11 +50,14 @@ impl<C: Curve> Source<C> {
 }
 
 /// A key that was made in memory.
+#[derive(Clone)]
 pub(crate) enum Made<C: Curve> {
     /// With matrices.
     Circuit(Arc<OwnedKey<C>>),
     /// Of a made-up partition, without.
     Partition(Arc<PartitionKey>),
+    Plonk(Arc<tandem_plonk::setup::OwnedKey<C>>),
+    Fflonk(Arc<fflonk::OwnedKey>),
 }
 
 impl<C: Curve> Made<C> {
@@ -61,7 +65,7 @@ impl<C: Curve> Made<C> {
     pub(crate) fn circuit(&self) -> Result<&OwnedKey<C>> {
         match self {
             Made::Circuit(key) => Ok(key),
-            Made::Partition(_) => Err(Error::Internal(format!("{UNNAMED} in memory is one without matrices"))),
+            _ => Err(other("Groth16")),
         }
     }
 
@@ -69,9 +73,30 @@ impl<C: Curve> Made<C> {
     pub(crate) fn partition(&self) -> Result<&PartitionKey> {
         match self {
             Made::Partition(key) => Ok(key),
-            Made::Circuit(_) => Err(Error::Internal(format!("{UNNAMED} in memory is one with matrices"))),
+            _ => Err(other("a partition")),
         }
     }
+
+    /// The PLONK key that it is.
+    pub(crate) fn plonk(&self) -> Result<&tandem_plonk::setup::OwnedKey<C>> {
+        match self {
+            Made::Plonk(key) => Ok(key),
+            _ => Err(other("PLONK")),
+        }
+    }
+
+    /// The FFLONK key that it is.
+    pub(crate) fn fflonk(&self) -> Result<&fflonk::OwnedKey> {
+        match self {
+            Made::Fflonk(key) => Ok(key),
+            _ => Err(other("FFLONK")),
+        }
+    }
+}
+
+/// A key in memory is loaded as what it is.
+fn other(expected: &str) -> Error {
+    Error::Internal(format!("{UNNAMED} in memory is not one for {expected}"))
 }
 
 /// The bytes of a key's file.

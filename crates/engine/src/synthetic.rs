@@ -2,8 +2,12 @@
 
 use crate::key::{self, KeyLoader};
 use crate::source::Made;
-use crate::system::Groth16;
+use crate::system::{Fflonk, Groth16, Plonk};
+use crate::team::AnyCurve;
 use crate::{Error, Key, Progress, Result, Synthetic};
+use ark_ff::UniformRand;
+use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::ChaCha20Rng;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -11,7 +15,9 @@ use std::sync::Arc;
 use tandem_formats::{output, Output, Protocol, R1csHeader, R1csWriter, Wtns};
 use tandem_groth16::setup::{self, Circuit, Secret, Terms};
 use tandem_groth16::{synthetic, OwnedKey};
+use tandem_ops::cpu::Cpu;
 use tandem_ops::{with_curve, Bls12_381, Bn254, Canonical, Curve, CurveId};
+use tandem_plonk::{known, Gates};
 use zeroize::Zeroizing;
 
 /// Sizes of synthetic circuits, and of those for PLONK and FFLONK, whose domains are larger.
@@ -52,47 +58,50 @@ impl Synthetic {
     }
 }
 
-/// A key of a synthetic circuit in host memory, with a witness. It can be loaded into several engines.
+/// A key of a synthetic circuit in host memory, with a witness. It can be loaded into several engines. Whoever made it knows its secrets.
 pub struct SyntheticKey {
     witness: Zeroizing<Vec<Canonical>>,
-    key: AnyOwned,
+    protocol: Protocol,
+    key: AnyMade,
 }
 
-enum AnyOwned {
-    Bn254(Arc<OwnedKey<Bn254>>),
-    Bls12_381(Arc<OwnedKey<Bls12_381>>),
+enum AnyMade {
+    Bn254(Made<Bn254>),
+    Bls12_381(Made<Bls12_381>),
 }
 
 impl SyntheticKey {
-    /// Makes them, on all cores.
+    /// Makes them for Groth16, on all cores.
     ///
     /// # Errors
     /// The size is out of range.
     pub fn make(circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
-        tandem_ops::threads::ready()?;
-        let parts = circuit.circuit(Protocol::Groth16)?;
-        match circuit.curve {
-            CurveId::Bn254 => Self::make_over(&parts, AnyOwned::Bn254, progress),
-            CurveId::Bls12_381 => Self::make_over(&parts, AnyOwned::Bls12_381, progress),
-        }
+        Self::make_for(Protocol::Groth16, circuit, progress)
     }
 
-    fn make_over<C: Curve>(
-        circuit: &synthetic::Synthetic,
-        any: impl FnOnce(Arc<OwnedKey<C>>) -> AnyOwned,
-        progress: &dyn Progress,
-    ) -> Result<SyntheticKey> {
-        let error = |e| Error::prover(e, Path::new(""));
-        let mut key = OwnedKey::default();
-        setup::setup(circuit, &Secret::from_seed([0; 32]), &mut key, progress).map_err(error)?;
-        let witness = Zeroizing::new(circuit.witness::<C>(0).map_err(error)?);
-        Ok(SyntheticKey { witness, key: any(Arc::new(key)) })
+    /// As [`SyntheticKey::make`], of the circuit whose key for `protocol` has the size.
+    ///
+    /// # Errors
+    /// As there; FFLONK over another curve than BN254.
+    pub fn make_for(protocol: Protocol, circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
+        tandem_ops::threads::ready()?;
+        let parts = circuit.circuit(protocol)?;
+        let (witness, key) = match (circuit.curve, protocol) {
+            (CurveId::Bn254, Protocol::Fflonk) => {
+                let key = made_fflonk(&parts, progress).map_err(unnamed)?;
+                (parts.witness::<Bn254>(0).map_err(unnamed)?, AnyMade::Bn254(key))
+            }
+            (curve, Protocol::Fflonk) => return Err(Error::input(format!("FFLONK keys are over BN254, not {curve}"))),
+            (CurveId::Bn254, _) => made(&parts, protocol, AnyMade::Bn254, progress)?,
+            (CurveId::Bls12_381, _) => made(&parts, protocol, AnyMade::Bls12_381, progress)?,
+        };
+        Ok(SyntheticKey { witness: Zeroizing::new(witness), protocol, key })
     }
 
     pub(crate) fn curve(&self) -> CurveId {
         match self.key {
-            AnyOwned::Bn254(_) => CurveId::Bn254,
-            AnyOwned::Bls12_381(_) => CurveId::Bls12_381,
+            AnyMade::Bn254(_) => CurveId::Bn254,
+            AnyMade::Bls12_381(_) => CurveId::Bls12_381,
         }
     }
 
@@ -101,13 +110,54 @@ impl SyntheticKey {
     }
 
     pub(crate) fn load(&self, loader: &KeyLoader, progress: &dyn Progress) -> Result<Key> {
-        match &self.key {
-            AnyOwned::Bn254(key) => key::load_made::<Bn254, Groth16>(loader, Made::Circuit(key.clone()), progress),
-            AnyOwned::Bls12_381(key) => {
-                key::load_made::<Bls12_381, Groth16>(loader, Made::Circuit(key.clone()), progress)
-            }
+        match (&self.key, self.protocol) {
+            (AnyMade::Bn254(made), Protocol::Fflonk) => key::load_made::<Bn254, Fflonk>(loader, made.clone(), progress),
+            (AnyMade::Bn254(made), protocol) => load(loader, protocol, made.clone(), progress),
+            (AnyMade::Bls12_381(made), protocol) => load(loader, protocol, made.clone(), progress),
         }
     }
+}
+
+fn load<C: AnyCurve>(loader: &KeyLoader, protocol: Protocol, made: Made<C>, progress: &dyn Progress) -> Result<Key> {
+    match protocol {
+        Protocol::Plonk => key::load_made::<C, Plonk>(loader, made, progress),
+        _ => key::load_made::<C, Groth16>(loader, made, progress),
+    }
+}
+
+fn unnamed(error: tandem_groth16::Error) -> Error {
+    Error::prover(error, Path::new(""))
+}
+
+/// A witness, and the key for Groth16 or PLONK.
+fn made<C: Curve>(
+    circuit: &synthetic::Synthetic,
+    protocol: Protocol,
+    any: impl FnOnce(Made<C>) -> AnyMade,
+    progress: &dyn Progress,
+) -> Result<(Vec<Canonical>, AnyMade)> {
+    let key = match protocol {
+        Protocol::Plonk => {
+            let gates = Gates::<C>::of(circuit, progress).map_err(unnamed)?;
+            Made::Plonk(Arc::new(known::plonk(&Cpu::new(1), gates, tau::<C>(), progress).map_err(unnamed)?))
+        }
+        _ => {
+            let mut key = OwnedKey::default();
+            setup::setup(circuit, &Secret::from_seed([0; 32]), &mut key, progress).map_err(unnamed)?;
+            Made::Circuit(Arc::new(key))
+        }
+    };
+    Ok((circuit.witness::<C>(0).map_err(unnamed)?, any(key)))
+}
+
+fn made_fflonk(circuit: &synthetic::Synthetic, progress: &dyn Progress) -> tandem_groth16::Result<Made<Bn254>> {
+    let gates = Gates::of_fflonk(circuit, progress)?;
+    Ok(Made::Fflonk(Arc::new(known::fflonk(&Cpu::new(1), gates, tau::<Bn254>(), progress)?)))
+}
+
+/// The secret of all such keys of PLONK and FFLONK.
+fn tau<C: Curve>() -> C::Fr {
+    C::Fr::rand(&mut ChaCha20Rng::from_seed([0; 32]))
 }
 
 fn write<C: Curve>(circuit: &synthetic::Synthetic, r1cs: &Path, wtns: &Path) -> Result<()> {

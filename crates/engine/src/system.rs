@@ -1,7 +1,7 @@
 //! The proof systems, as far as keys of all of them are opened, checked, loaded and proved with in one way.
 
 use crate::blocks::Blocks;
-use crate::source::{Bytes, Made, UNNAMED};
+use crate::source::{Bytes, Made};
 use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::ops::Range;
@@ -371,8 +371,8 @@ impl System<Bn254> for Fflonk {
         }
     }
 
-    fn with_made<T>(_: &Made<Bn254>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
+    fn with_made<T>(made: &Made<Bn254>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        work(&made.fflonk()?.view())
     }
 
     fn sizes(view: &Self::View<'_>) -> Sizes {
@@ -459,8 +459,8 @@ impl<C: Curve> System<C> for Plonk {
         }
     }
 
-    fn with_made<T>(_: &Made<C>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
+    fn with_made<T>(made: &Made<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        work(&made.plonk()?.view().map_err(|e| Error::prover(e, Path::new("")))?)
     }
 
     fn sizes(view: &Self::View<'_>) -> Sizes {

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
     check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Fallback, Key,
-    KeyCheck, Layout, Progress, Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    KeyCheck, Layout, Progress, Protocol, Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, PlonkRows, QuotientAt, QuotientRows, Result, ScalarRecoding, Scalars, Scan,
-    SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
+    NttField, NttOp, NttProducts, Pending, PlonkRows, PointNtt, QuotientAt, QuotientRows, Result, ScalarRecoding,
+    Scalars, Scan, SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -261,13 +261,23 @@ fn sizes_out_of_range_are_refused() {
 
 #[test]
 fn synthetic_keys_prove_without_files() {
-    for curve in CURVES {
-        let made = SyntheticKey::make(Synthetic { curve, log_size: 6, dense: 0.3 }, &Silent).unwrap();
+    let protocols = [Protocol::Groth16, Protocol::Plonk, Protocol::Fflonk];
+    for (curve, protocol) in CURVES.into_iter().flat_map(|curve| protocols.map(|protocol| (curve, protocol))) {
+        let made = SyntheticKey::make_for(protocol, Synthetic { curve, log_size: 6, dense: 0.3 }, &Silent);
+        if (curve, protocol) == (CurveId::Bls12_381, Protocol::Fflonk) {
+            let refused = made.err().unwrap();
+            assert!(refused.exit_status() == 2 && refused.to_string().contains("over BN254"), "{refused}");
+            continue;
+        }
+        let made = made.unwrap();
         for proofs in [1, 100, 1_000_000] {
             let engine = Engine::open_as(&DeviceChoice::Sim(2), ROLES).unwrap().for_proofs(proofs);
             let (key, witness) = engine.load_synthetic(&made, &Silent).unwrap();
             let proved = engine.prove(&key, &witness, &Silent).unwrap();
-            assert_eq!((key.info().domain, proved.fallback), (64, None));
+            assert_eq!((key.info().protocol, key.info().domain, proved.fallback), (protocol, 64, None));
+            // A PLONK key for many proofs has points of the Lagrange basis.
+            let by_values = key.plan().is_some_and(|plan| plan.contains("columns by their values"));
+            assert_eq!(by_values, protocol == Protocol::Plonk && proofs == 1_000_000);
         }
     }
 }
@@ -413,6 +423,12 @@ impl<C: Curve> PlonkRows<C> for Faulty {
 impl<C: Curve> BatchInverse<C> for Faulty {
     fn batch_inverse(&self, data: &mut Self::Buf<Mont>) -> Result<()> {
         BatchInverse::<C>::batch_inverse(&self.cpu, data)
+    }
+}
+
+impl<C: Curve> PointNtt<C> for Faulty {
+    fn lagrange_points(&self, points: &mut Self::Buf<<C::G1 as Group>::Point>) -> Result<()> {
+        PointNtt::<C>::lagrange_points(&self.cpu, points)
     }
 }
 

@@ -142,6 +142,20 @@ pub struct tandem_scan_args {
     pub exclusive: u32,
 }
 
+/// Most points of a transform, as a power of two.
+pub const TANDEM_POINT_NTT_MAX_LOG_N: i32 = 28;
+
+/// 2^log_n affine points of G1, in the limbs of the wire, become (1/n) sum_i w^(-i j) points[i] for j below n = 2^log_n, in natural order.
+/// factors[0] is 1/n. factors[i] is, for i from 1 to n/2 - 1, the power of 1/w whose number is i with its log_n - 1 bits in reverse. All are
+/// integers plus 8 (1 + 16 + .. + 16^63), so that each hexadecimal digit less 8 is a signed one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_point_ntt_args {
+    pub points: *mut u64,
+    pub factors: *const tandem_scalar,
+    pub log_n: u32,
+}
+
 /// `to[i] = from[map[i]]` for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -726,6 +740,20 @@ tandem_cuda::native! {
     pub fn tandem_scan_totals_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
     pub fn tandem_scan_apply_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
     pub fn tandem_scan_apply_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_point_ntt_bn254_scratch(args: *const tandem_point_ntt_args, bytes: *mut usize) -> i32;
+    pub fn tandem_point_ntt_bls12_381_scratch(args: *const tandem_point_ntt_args, bytes: *mut usize) -> i32;
+    pub fn tandem_point_ntt_bn254(
+        args: *const tandem_point_ntt_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_point_ntt_bls12_381(
+        args: *const tandem_point_ntt_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_gather(args: *const tandem_gather_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
@@ -1013,6 +1041,13 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_scan_args, columns) == 56);
     assert!(core::mem::offset_of!(tandem_scan_args, op) == 64);
     assert!(core::mem::offset_of!(tandem_scan_args, exclusive) == 68);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_point_ntt_args>() == 24);
+    assert!(core::mem::offset_of!(tandem_point_ntt_args, points) == 0);
+    assert!(core::mem::offset_of!(tandem_point_ntt_args, factors) == 8);
+    assert!(core::mem::offset_of!(tandem_point_ntt_args, log_n) == 16);
 };
 
 const _: () = {

@@ -12,6 +12,7 @@ mod lane;
 mod msm;
 mod ntt;
 mod plonk_rows;
+mod point_ntt;
 mod poseidon;
 mod reduce;
 mod scan;

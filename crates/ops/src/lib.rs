@@ -22,6 +22,7 @@ pub mod naive;
 pub mod ntt;
 pub mod pending;
 pub mod plonk_rows;
+pub mod point_ntt;
 pub mod poseidon;
 pub mod reduce;
 pub mod scan;
@@ -46,6 +47,7 @@ pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use plonk_rows::{PlonkRows, QuotientAt, QuotientRows};
+pub use point_ntt::PointNtt;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
 pub use scan::Scan;
@@ -66,6 +68,7 @@ pub trait ProofBackend<C: Curve>:
     + PlonkRows<C>
     + BatchInverse<C>
     + Scan<C>
+    + PointNtt<C>
     + ScalarRecoding<C>
     + Msm<C::G1>
     + Msm<C::G2>
@@ -80,6 +83,7 @@ impl<C: Curve, B> ProofBackend<C> for B where
         + PlonkRows<C>
         + BatchInverse<C>
         + Scan<C>
+        + PointNtt<C>
         + ScalarRecoding<C>
         + Msm<C::G1>
         + Msm<C::G2>

@@ -61,6 +61,15 @@ pub fn inverse<F: PrimeField>(x: F) -> F {
     x.pow(exponent)
 }
 
+/// The inverse transform of points: (1/n) sum_i w^(-i j) P_i for each j. `None` where there is no such transform.
+pub fn lagrange_points<C: Curve>(points: &[<C::G1 as Group>::Point]) -> Option<Vec<<C::G1 as Group>::Ark>> {
+    let n = points.len();
+    let w = if n.is_power_of_two() { C::root_of_unity(n.ilog2())?.inverse()? } else { return None };
+    let share = C::Fr::from(n as u64).inverse()?;
+    let term = |i: usize, j: usize| multiple::<C::G1>(&points[i], C::canonical(share * w.pow([(i * j) as u64])));
+    Some((0..n).map(|j| (0..n).map(|i| term(i, j)).sum()).collect())
+}
+
 /// Of each element the product of those before it.
 pub fn prefix_product<F: Field>(x: &[F]) -> Vec<F> {
     (0..x.len()).map(|i| x[..i].iter().product()).collect()

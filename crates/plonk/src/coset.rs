@@ -12,6 +12,7 @@ use crate::polynomial::{invert, powers};
 use crate::work::Work;
 use crate::{PlonkBackend, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
+use rayon::prelude::*;
 use std::ops::Range;
 use tandem_ops::{
     Backend, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, NttProducts, Order, PlonkRows, QuotientAt,
@@ -88,10 +89,10 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     // Where the row behind each row lies. Rows are fewer than 2^32.
     let last = domain as u32 - 1;
     let place = |row: u32| row.reverse_bits().unbounded_shr(u32::BITS - domain.ilog2());
-    let next: Vec<u32> = (0..=last).map(|at| place((place(at) + 1) & last)).collect();
+    let next: Vec<u32> = (0..=last).into_par_iter().map(|at| place((place(at) + 1) & last)).collect();
     let coset = |(j, lane): (usize, Lane)| {
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
-        let of_shift: Vec<Mont> = powers(shift, domain).into_iter().map(C::mont).collect();
+        let of_shift: Vec<Mont> = powers(shift, domain).into_par_iter().map(C::mont).collect();
         let of_shift = backend.upload(lane, &of_shift)?;
         let mut values = Vec::with_capacity(COSET_VALUES);
         for polynomial in polynomials {
@@ -101,10 +102,10 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
         // L1 = (X^n - 1) / (n (X - 1)), where X^n is the same everywhere.
         let factor =
             (shift.pow([domain as u64]) - C::Fr::ONE) * C::Fr::from(domain as u64).inverse().unwrap_or(C::Fr::ONE);
-        let mut l1: Vec<C::Fr> = rows.iter().map(|row| shift * row - C::Fr::ONE).collect();
+        let mut l1: Vec<C::Fr> = rows.par_iter().map(|row| shift * row - C::Fr::ONE).collect();
         invert(&mut l1);
-        let l1: Vec<Mont> = l1.into_iter().map(|inverse| C::mont(factor * inverse)).collect();
-        let x: Vec<Mont> = rows.iter().map(|row| C::mont(shift * row)).collect();
+        let l1: Vec<Mont> = l1.into_par_iter().map(|inverse| C::mont(factor * inverse)).collect();
+        let x: Vec<Mont> = rows.par_iter().map(|row| C::mont(shift * row)).collect();
         for of_row in [&l1, &x] {
             values.push(backend.upload(lane, of_row)?);
         }
@@ -297,9 +298,9 @@ const TO_ROWS: NttOp<Mont> =
     NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::BitReversed };
 
 /// In bit-reversed order, as many elements as a power of two says.
-fn reversed<T: Copy>(of: &[T]) -> Vec<T> {
+fn reversed<T: Copy + Send + Sync>(of: &[T]) -> Vec<T> {
     let bits = of.len().ilog2();
-    (0..of.len()).map(|i| of[i.reverse_bits().unbounded_shr(usize::BITS - bits)]).collect()
+    (0..of.len()).into_par_iter().map(|i| of[i.reverse_bits().unbounded_shr(usize::BITS - bits)]).collect()
 }
 
 pub(crate) fn incomplete() -> tandem_ops::Error {
@@ -312,6 +313,8 @@ pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
     pub(crate) parts: Vec<B::Buf<Mont>>,
     /// The coefficients that follow.
     pub(crate) above: [C::Fr; ABOVE],
+    /// What it was made of, and nobody needs any more. To be dropped where the lane has nothing else to do: it is overwritten then.
+    pub(crate) rows: Vec<(ColumnRows<B>, B::Buf<Mont>)>,
 }
 
 /// Values of A, B and C on these cosets. No challenge is needed for them, so that the lanes have work while commitments to A, B and C are
@@ -342,12 +345,12 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     let last = last(work, &of)?;
     let Columns { rows, mut publics, permuted, .. } = of;
     let mut remainders = Vec::with_capacity(COSETS);
-    for (coset, rows) in work.key.cosets.iter().zip(rows) {
-        let sum = coset.quotient(work, &rows, &mut publics, &permuted, alpha)?;
+    for (coset, rows) in work.key.cosets.iter().zip(&rows) {
+        let sum = coset.quotient(work, rows, &mut publics, &permuted, alpha)?;
         remainders.push(coset.remainder(work, sum)?);
     }
     let above = above::<C, B>(&permuted, work.key, last()?, alpha);
-    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above, more)?, above })
+    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above, more)?, above, rows })
 }
 
 /// The last coefficients of a polynomial, the last one first.

@@ -1,16 +1,17 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::additions::{Additions, Sorted};
+use crate::basis;
 use crate::check::check_single_points;
 use crate::coset::{cosets, CosetKey, ABOVE};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
-use crate::plan::{LaneBytes, Plan, Sizes};
+use crate::plan::{beside_basis, takes_basis, LaneBytes, Plan, Sizes};
 use crate::polynomial::powers as powers_of;
 use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
 use tandem_ops::Error as Fault;
 use tandem_ops::{
-    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned,
+    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, PointNtt, SplitMsm, Stored, Unaligned,
 };
 use tandem_proof::budget;
 
@@ -139,6 +140,8 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) last: [Vec<C::Fr>; 3],
     /// The powers of tau, split over the lanes.
     pub(crate) sums: SplitMsm<C::G1, B>,
+    /// What columns are committed to with by their values, where it pays ([`basis`]).
+    pub(crate) basis: Option<SplitMsm<C::G1, B>>,
     /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3 on the first lane.
     pub(crate) polynomials: Vec<B::Buf<Mont>>,
     /// What the quotient takes, coset by coset.
@@ -155,10 +158,16 @@ pub(crate) fn uses(proofs: u64, sums: u64) -> u64 {
     }
 }
 
-/// What a key is loaded for: how lanes share proofs, sums over the powers of tau, and most vectors that a proof holds at once.
+/// What a key is loaded for.
+#[derive(Clone, Copy)]
 pub(crate) struct Worth {
+    /// How lanes share proofs.
     pub(crate) layout: Layout,
+    pub(crate) proofs: u64,
+    /// Sums of a proof, and how many of them commit to columns as they are.
     pub(crate) sums: u64,
+    pub(crate) columns: u64,
+    /// Most vectors that a proof holds at once.
     pub(crate) vectors: usize,
 }
 
@@ -166,7 +175,7 @@ pub(crate) struct Worth {
 pub(crate) const FIRST: Lane = Lane(0);
 
 /// Most vectors, of as many elements as rows, that a PLONK proof holds at once on one lane.
-pub(crate) const PLONK_VECTORS: usize = 20;
+pub(crate) const PLONK_VECTORS: usize = 23;
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
 /// polynomials, the permutation's values and the roots of unity on the domain, the values of all on cosets, maps of the columns and for each coset one of the
@@ -215,8 +224,7 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
         view.check_sizes()?;
         check_single_points(&view.verifying)?;
         let polynomials: Vec<_> = view.selectors.iter().chain(&view.permutation).copied().collect();
-        // Each proof takes nine sums.
-        let worth = Worth { layout, sums: uses(proofs, 9), vectors: PLONK_VECTORS };
+        let worth = Worth { layout, proofs, sums: 9, columns: 3, vectors: PLONK_VECTORS };
         let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
         let core = Core::load(backend, sizes, signals, &polynomials, view.powers, worth)?;
         Ok(Self { core, verifying: view.verifying.clone() })
@@ -244,13 +252,13 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         signals: (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
         powers: Stored<'_, P1<C>>,
-        Worth { layout, sums, vectors }: Worth,
+        worth: Worth,
     ) -> Result<Self> {
         let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let plan = Plan::new(backend.lanes(), for_sum, layout);
-        let memory = plan.memory::<C>(Sizes { domain: sizes.0.domain, powers: powers.len(), vectors });
+        let plan = Plan::new(backend.lanes(), for_sum, worth.layout);
+        let memory = plan.memory::<C>(Sizes { domain: sizes.0.domain, powers: powers.len(), vectors: worth.vectors });
         let Info { lane_names, free_bytes, .. } = backend.info();
-        Self::load_as(backend, sizes, signals, polynomials, powers, (plan, &memory, sums)).map_err(|error| {
+        Self::load_as(backend, sizes, signals, polynomials, powers, (plan, &memory, worth)).map_err(|error| {
             let failed =
                 |name: &String| matches!(&error, Error::Backend(Fault::OutOfMemory { device, .. }) if device == name);
             let lane = lane_names.iter().position(failed).unwrap_or(0);
@@ -267,7 +275,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
         powers: Stored<'_, P1<C>>,
-        (plan, memory, sums): (Plan, &[LaneBytes], u64),
+        (mut plan, memory, worth): (Plan, &[LaneBytes], Worth),
     ) -> Result<Self> {
         let last = |number: usize| -> Vec<C::Fr> {
             polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
@@ -297,16 +305,35 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         let additions = Additions::load::<C>(backend, additions, shape.domain)?;
         let cosets = cosets(backend, shape.domain, &polynomials, plan.cosets)?;
         // What is left of the memory, and a proof does not need, may go to tables of multiples. Powers that may wait need none.
-        backend.synchronize()?;
-        let free = backend.info().free_bytes;
-        let room = |(lane, of_lane): (usize, &LaneBytes)| match powers.may_wait() {
-            true => u64::MAX,
-            false => of_lane.for_powers(free.get(lane).copied().unwrap_or(0)),
+        let lanes = &memory[..plan.sums.min(memory.len())];
+        let rooms = || -> Result<Vec<u64>> {
+            backend.synchronize()?;
+            let free = backend.info().free_bytes;
+            let room = |(lane, of_lane): (usize, &LaneBytes)| match powers.may_wait() {
+                true => u64::MAX,
+                false => of_lane.for_powers(free.get(lane).copied().unwrap_or(0)),
+            };
+            Ok(lanes.iter().enumerate().map(room).collect())
         };
-        let rooms: Vec<u64> = memory.iter().take(plan.sums).enumerate().map(room).collect();
-        let split = SplitMsm::load_within(backend, &rooms, powers, sums)?;
+        let Worth { proofs, sums, columns, .. } = worth;
+        let seconds = PointNtt::<C>::lagrange_seconds(backend, shape.domain);
+        let of_lanes = rooms()?.into_iter().zip(lanes.iter().map(|lane| lane.powers));
+        let of_basis = match columns > 0 && !powers.may_wait() && takes_basis(proofs, seconds, of_lanes) {
+            true => basis::points(backend, powers, shape.domain)?,
+            false => None,
+        };
+        plan.basis = of_basis.is_some();
+        let (sums, basis) = match of_basis {
+            None => (SplitMsm::load_within(backend, &rooms()?, powers, uses(proofs, sums))?, None),
+            Some(points) => {
+                let for_powers: Vec<u64> = rooms()?.into_iter().map(beside_basis).collect();
+                let sums = SplitMsm::load_within(backend, &for_powers, powers, uses(proofs, sums - columns))?;
+                let points = points.as_slice().into();
+                (sums, Some(SplitMsm::load_within(backend, &rooms()?, points, uses(proofs, columns))?))
+            }
+        };
         backend.synchronize()?;
-        Ok(Self { plan, shape, k, additions, maps, rows, sigma, last, sums: split, polynomials, cosets })
+        Ok(Self { plan, shape, k, additions, maps, rows, sigma, last, sums, basis, polynomials, cosets })
     }
 
     /// The domain's root of unity.
@@ -355,17 +382,22 @@ mod tests {
         (of_proof[0], of_proof[1..].iter().sum())
     }
 
+    /// With Lagrange points and without, what is more.
     fn held_by_plonk(lanes: usize, publics: usize) -> (u64, u64) {
         let circuit = Random::<Bn254>::new(700, publics, 40);
         let key = owned(&circuit);
         let (view, cpu) = (key.view().unwrap(), Cpu::new(lanes));
-        let loaded = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
         let verifier = crate::PreparedKey::new(&view.verifying).unwrap();
         let (witness, request) = (circuit.witness(), crate::Request::silent());
-        held(&cpu, view.shape.domain, || {
-            let made = crate::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &request).unwrap();
-            assert_eq!(made.verdict, Ok(()));
-        })
+        let most = [1, 1000].map(|proofs| {
+            let loaded = ProvingKey::load(&cpu, &view, Layout::Auto, proofs).unwrap();
+            assert_eq!(loaded.plan().basis, proofs > 1);
+            held(&cpu, view.shape.domain, || {
+                let made = crate::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &request).unwrap();
+                assert_eq!(made.verdict, Ok(()));
+            })
+        });
+        (most[0].0.max(most[1].0), most[0].1.max(most[1].1))
     }
 
     fn held_by_fflonk(lanes: usize, publics: usize) -> (u64, u64) {

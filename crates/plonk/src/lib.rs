@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod additions;
+mod basis;
 mod blinding;
 mod check;
 mod coset;
 pub mod fflonk;
 mod gates;
 mod key;
+pub mod known;
 mod pairings;
 pub mod plan;
 mod polynomial;
@@ -30,7 +32,7 @@ pub use prove::{prove_verified, Made, Proof};
 pub use tandem_proof::{Error, HostSpan, Layout, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 
-use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, NttProducts, PlonkRows, Scan, VecOps};
+use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, NttProducts, PlonkRows, PointNtt, Scan, VecOps};
 
 /// A point of G1 on the wire.
 pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
@@ -39,12 +41,20 @@ pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
 
 /// Everything that a PLONK proof over `C` asks of a backend.
 pub trait PlonkBackend<C: Curve>:
-    Backend + Gather + NttProducts<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+    Backend + Gather + NttProducts<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + PointNtt<C> + Msm<C::G1>
 {
 }
 
 impl<C: Curve, B> PlonkBackend<C> for B where
-    B: Backend + Gather + NttProducts<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+    B: Backend
+        + Gather
+        + NttProducts<C>
+        + VecOps<C>
+        + PlonkRows<C>
+        + BatchInverse<C>
+        + Scan<C>
+        + PointNtt<C>
+        + Msm<C::G1>
 {
 }
 

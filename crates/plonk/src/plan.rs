@@ -17,6 +17,8 @@ pub struct Plan {
     pub sums: usize,
     /// The lane of each coset that the quotient is computed on.
     pub cosets: [Lane; COSETS],
+    /// Whether columns are committed to by their values, with points of the Lagrange basis.
+    pub basis: bool,
 }
 
 impl Plan {
@@ -32,8 +34,28 @@ impl Plan {
             Layout::Roles => 1,
             Layout::Split => lanes,
         };
-        Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)) }
+        Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)), basis: false }
     }
+}
+
+/// Proofs that points of the Lagrange basis are paid for by: to make them takes as long as they save in 250 to 350.
+const BASIS_PROOFS: u64 = 400;
+/// Seconds that making them may take while a key is loaded.
+const BASIS_SECONDS: f64 = 20.0;
+/// Points that powers and basis together have room for, for each power: with less, tables of few multiples would cost six sums more than
+/// three save.
+const BASIS_MULTIPLES: u64 = 48;
+
+/// Whether a key for so many `proofs` gets points of the Lagrange basis, which takes so many `seconds`, where each lane has so much room for
+/// points, of which its powers of tau without multiples take so much.
+pub(crate) fn takes_basis(proofs: u64, seconds: f64, lanes: impl IntoIterator<Item = (u64, u64)>) -> bool {
+    let fits = |(room, powers): (u64, u64)| room / BASIS_MULTIPLES >= powers;
+    proofs >= BASIS_PROOFS && seconds <= BASIS_SECONDS && lanes.into_iter().all(fits)
+}
+
+/// What of the room for points goes to the powers of tau where there is a basis, too: they have six sums of a proof, the basis three.
+pub(crate) fn beside_basis(room: u64) -> u64 {
+    room / 3 * 2
 }
 
 /// Polynomials that a key has the coefficients of on the first lane, columns of the permutation, and the rows' roots of unity.
@@ -129,7 +151,9 @@ pub(crate) const ON_COSET: usize = 8;
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c] = self.cosets.map(|lane| lane.0);
-        write!(f, "sums over {} {}, cosets on {a}, {b}, {c}", self.sums, if self.sums == 1 { "lane" } else { "lanes" })
+        let (sums, lanes) = (self.sums, if self.sums == 1 { "lane" } else { "lanes" });
+        let columns = if self.basis { ", columns by their values" } else { "" };
+        write!(f, "sums over {sums} {lanes}, cosets on {a}, {b}, {c}{columns}")
     }
 }
 
@@ -141,7 +165,7 @@ mod tests {
 
     /// The plan where a sum wants `for_sum` lanes.
     fn plan(lanes: usize, for_sum: usize, layout: Layout) -> (usize, [usize; COSETS]) {
-        let Plan { sums, cosets } = Plan::new(lanes, for_sum, layout);
+        let Plan { sums, cosets, .. } = Plan::new(lanes, for_sum, layout);
         (sums, cosets.map(|lane| lane.0))
     }
 
@@ -175,7 +199,7 @@ mod tests {
     #[test]
     fn a_key_of_2_to_the_24_proves_within_70_gib() {
         let [lane] = memory(24, &Plan::new(1, 1, Layout::Auto))[..] else { panic!() };
-        assert!(lane.need() < 50 * GIB, "{} GiB", lane.need() / GIB);
+        assert!(lane.need() < 52 * GIB, "{} GiB", lane.need() / GIB);
         let room = lane.for_powers(70 * GIB - lane.key);
         assert!(lane.key + lane.proof + room < 70 * GIB && room >= 12 * lane.powers, "{} GiB", room / GIB);
         assert!(lane.for_powers(lane.proof + lane.powers - 1) < lane.powers);
@@ -212,6 +236,20 @@ mod tests {
         assert_eq!((memory(10, &plan)[1].key, memory(10, &plan)[1].powers), (0, 64 * 515));
     }
 
+    /// A key for few proofs gets no basis, nor one that takes long to make, nor one that leaves no room for tables.
+    #[test]
+    fn a_basis_is_made_where_it_pays() {
+        let lanes = [(48 << 20, 1 << 20), (50 << 20, 1 << 20)];
+        assert!(takes_basis(BASIS_PROOFS, 1.0, lanes) && takes_basis(u64::MAX, BASIS_SECONDS, lanes));
+        assert!(!takes_basis(BASIS_PROOFS - 1, 1.0, lanes) && !takes_basis(1, 0.0, lanes));
+        assert!(!takes_basis(u64::MAX, 20.1, lanes));
+        assert!(!takes_basis(u64::MAX, 1.0, [lanes[0], ((48 << 20) - 1, 1 << 20)]));
+        // 2^24 rows on one GPU with 70 GiB free have room for powers alone, with 140 for both.
+        let [lane] = memory(24, &Plan::new(1, 1, Layout::Auto))[..] else { panic!() };
+        let fits = |gib: u64| takes_basis(1000, 15.0, [(lane.for_powers(gib * GIB - lane.key), lane.powers)]);
+        assert!(!fits(70) && fits(138));
+    }
+
     #[test]
     fn no_size_overflows() {
         let sizes = Sizes { domain: usize::MAX / 2, powers: usize::MAX, vectors: 99 };
@@ -221,6 +259,9 @@ mod tests {
     #[test]
     fn a_plan_prints_itself() {
         assert_eq!(Plan::new(2, 2, Layout::Auto).to_string(), "sums over 2 lanes, cosets on 0, 1, 0");
-        assert_eq!(Plan::new(3, 1, Layout::Auto).to_string(), "sums over 1 lane, cosets on 0, 0, 0");
+        let plan = Plan::new(3, 1, Layout::Auto);
+        assert_eq!(plan.to_string(), "sums over 1 lane, cosets on 0, 0, 0");
+        let plan = Plan { basis: true, ..plan };
+        assert_eq!(plan.to_string(), "sums over 1 lane, cosets on 0, 0, 0, columns by their values");
     }
 }

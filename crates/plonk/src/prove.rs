@@ -5,7 +5,7 @@ use crate::work::Work;
 use crate::{Blinding, HostSpan, PlonkBackend, PreparedKey, ProvingKey, Request, Result, Witness, P1};
 use std::time::Instant;
 use tandem_ops::{Canonical, Curve};
-use tandem_proof::{settled, Error};
+use tandem_proof::{random_scalar, settled, Error};
 
 /// A proof.
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +68,10 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
         request.check()?;
         let mut host = Vec::new();
         let mut work = Work { backend, key: &key.core, blinding, request, host: &mut host };
-        let (proof, begun) = rounds::proof(&mut work, key, verifier, witness)?;
-        let [.., wxi, wxiw] = &proof.points;
-        let verdict = HostSpan::of(&mut host, "verify", || begun.and_then(|begun| verifier.end(&begun, [wxi, wxiw])));
+        let u = random_scalar::<C>()?;
+        let (proof, ahead) = rounds::proof(&mut work, key, verifier, (witness, *u))?;
+        let [.., wxi, _] = &proof.points;
+        let verdict = HostSpan::of(&mut host, "verify", || ahead.and_then(|ahead| verifier.finish(ahead, wxi)));
         // Meanwhile the lanes have overwritten what they worked with.
         backend.synchronize()?;
         request.progress.finished("verify");

@@ -1,15 +1,15 @@
 //! The five rounds of a PLONK proof.
 
-use crate::coset::{column_rows, product_rows, quotient, Columns, Permuted, Quotient, ABOVE, COSETS};
+use crate::coset::{column_rows, product_rows, quotient, ColumnRows, Columns, Permuted, Quotient, ABOVE, COSETS};
 use crate::key::FIRST;
 use crate::polynomial::lagrange;
 use crate::prove::Proof;
 use crate::transcript::Transcript;
-use crate::verify::BeganWith;
+use crate::verify::AheadWith;
 use crate::work::Work;
 use crate::{PlonkBackend, PreparedKey, ProvingKey, Result, Witness, P1};
 use ark_ff::{AdditiveGroup, Field};
-use tandem_ops::{Canonical, Curve, Mont};
+use tandem_ops::{Backend, Canonical, Curve, Mont};
 
 /// Sums over the powers of tau, by what they commit to.
 const SUMS: [&str; 9] = ["MSM A", "MSM B", "MSM C", "MSM Z", "MSM T1", "MSM T2", "MSM T3", "MSM Wxi", "MSM Wxiw"];
@@ -27,7 +27,7 @@ struct At<'a, F> {
     evaluations: [F; 6],
 }
 
-/// The proof, and what `verifier` has found of it while the openings were made.
+/// The proof, and what `verifier` has found of it while the openings were made; `u` joins them there.
 ///
 /// The lanes are never without work but where there is none that needs no challenge: values on cosets are computed while commitments are
 /// waited for, and Z is opened while the values at xi are.
@@ -35,8 +35,8 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     work: &mut Work<'_, C, B>,
     of: &ProvingKey<C, B>,
     verifier: &PreparedKey<C>,
-    witness: &Witness<C>,
-) -> Result<(Proof<C>, BeganWith<C>)> {
+    (witness, u): (&Witness<C>, C::Fr),
+) -> Result<(Proof<C>, AheadWith<C>)> {
     let field = |value: &Canonical| C::from_canonical(*value).unwrap_or(C::Fr::ZERO);
     let of_witness = &witness.values()[1..=of.core.shape.publics];
     let publics: Vec<C::Fr> = of_witness.iter().map(field).collect();
@@ -45,9 +45,13 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     // Round 1: A, B and C.
     let columns = work.columns(witness)?;
     let blinding = [[2, 1], [4, 3], [6, 5]].map(|numbers| numbers.map(|number| work.blinding(number)));
+    let by_values = work.commit_columns(&columns, &blinding, &SUMS[..3])?;
     let blinded = |i: usize| work.blinded(work.copied(&columns[i])?, &blinding[i]);
     let [(a, of_a), (b, of_b), (c, of_c)] = [blinded(0)?, blinded(1)?, blinded(2)?];
-    let committing = work.commit([&a, &b, &c], &SUMS[..3])?;
+    let committing = match by_values {
+        Some(committing) => committing,
+        None => work.commit([&a, &b, &c], &SUMS[..3])?,
+    };
     let on_cosets = column_rows(work, 0..COSETS, &mut [of_a, of_b, of_c])?;
     let mut points = work.committed(committing)?;
 
@@ -76,8 +80,10 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
         publics: work.publics(&publics)?,
         permuted: Permuted { beta, gamma, k: work.key.k },
     };
-    let parts = parts(work, quotient_of, alpha)?;
-    points.extend(work.committed(work.commit(parts.each_ref(), &SUMS[4..7])?)?);
+    let (parts, used) = parts(work, quotient_of, alpha)?;
+    let committing = work.commit(parts.each_ref(), &SUMS[4..7])?;
+    drop(used);
+    points.extend(work.committed(committing)?);
 
     // Round 4: the values of A, B, C, S1 and S2 at xi, and of Z at xi w. What opens Z needs no more than that.
     let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
@@ -94,26 +100,31 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
     let at = At { publics: &publics, beta, gamma, alpha, xi, v, evaluations };
     let wxi = work.divided(linearisation(work, &at, [&a, &b, &c, &z], &parts)?, 1, xi)?;
-    drop((a, b, c, z, parts));
     let last = work.commit([&wxi], &SUMS[7..8])?;
+    // They are overwritten behind the sum.
+    drop((a, b, c, z, parts));
     let evaluations = evaluations.map(C::canonical);
     let before: [P1<C>; 7] = points.as_slice().try_into().map_err(|_| count(()))?;
     let begun = work.span("verify", |_| Ok(verifier.begin(of_witness, &before, &evaluations)))?;
-    let opening = work.committed(committing)?;
+    let wxiw: P1<C> = work.committed(committing)?[0];
+    let ahead = work.span("verify", |_| Ok(begun.and_then(|begun| verifier.ahead(&begun, &wxiw, u))))?;
     points.extend(work.committed(last)?);
-    points.extend(opening);
+    points.push(wxiw);
     let points = points.try_into().map_err(|_| count(()))?;
-    Ok((Proof { points, evaluations }, begun))
+    Ok((Proof { points, evaluations }, ahead))
 }
+
+/// What the quotient was made of.
+type Used<B> = Vec<(ColumnRows<B>, <B as Backend>::Buf<Mont>)>;
 
 /// T1, T2 and T3, where the quotient is T1 + X^n T2 + X^2n T3. They are blinded so that the sum stays.
 fn parts<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     of: Columns<'_, C, B>,
     alpha: C::Fr,
-) -> Result<[B::Buf<Mont>; 3]> {
+) -> Result<([B::Buf<Mont>; 3], Used<B>)> {
     let n = work.key.shape.domain;
-    let Quotient { mut parts, above } = quotient(work, of, alpha, [1, 1, ABOVE])?;
+    let Quotient { mut parts, above, rows } = quotient(work, of, alpha, [1, 1, ABOVE])?;
     let (b10, b11) = (work.blinding(10), work.blinding(11));
     let ends: [&[C::Fr]; 3] = [&[b10], &[b11], &above];
     for ((part, below), end) in parts.iter_mut().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
@@ -122,7 +133,8 @@ fn parts<C: Curve, B: PlonkBackend<C>>(
             work.add_few(part, n, end)
         })?;
     }
-    parts.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts").into())
+    let parts = parts.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected three parts"))?;
+    Ok((parts, rows))
 }
 
 /// What Wxi is the quotient of: the linearisation, and v, v^2, .. times A, B, C, S1 and S2, each less its value at xi.

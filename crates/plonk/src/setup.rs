@@ -244,6 +244,18 @@ impl<C: Curve> Default for OwnedKey<C> {
 }
 
 impl<C: Curve> OwnedKey<C> {
+    /// Of its parts.
+    pub(crate) fn of(
+        shape: Shape,
+        verifying: VerifyingKey<C>,
+        (additions, maps): (Vec<Addition>, [Vec<u32>; 3]),
+        (selectors, permutation): ([Vec<Mont>; 5], [Vec<Mont>; 3]),
+        powers: Vec<P1<C>>,
+    ) -> Self {
+        let (shape, verifying) = (Some(shape), Some(verifying));
+        Self { shape, additions, maps, selectors, permutation, powers, verifying, ..Self::default() }
+    }
+
     /// The key as a view.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Verification of proofs.
 
 use crate::check::check_single_points;
-use crate::pairings::Pairings;
+use crate::pairings::{Ahead, Pairings};
 use crate::polynomial::lagrange;
 use crate::transcript::Transcript;
 use crate::{Error, Proof, Refusal, Result, VerifyingKey, P1};
@@ -61,7 +61,7 @@ impl<C: Curve> PreparedKey<C> {
         publics: &[Canonical],
         points: &[P1<C>; OPENED],
         evaluations: &[Canonical; 6],
-    ) -> BeganWith<C> {
+    ) -> std::result::Result<Begun<C>, Refusal> {
         let publics = self.publics(publics)?;
         let evaluations = elements::<C>(evaluations)?;
         check_points::<C>(points, &POINTS[..OPENED])?;
@@ -70,11 +70,37 @@ impl<C: Curve> PreparedKey<C> {
         Ok(Begun { sum, z: points[3], zw: evaluations[5], xi: drawn.xi })
     }
 
+    /// All of the equation that can be computed without Wxi, which comes last. `u` joins the two openings as in [`PreparedKey::verify`], which
+    /// draws it of both: here it is random, and nobody else knows it before the proof is made, so that the equation holds only if both do.
+    ///
+    /// # Errors
+    /// The reason to refuse the proof.
+    pub(crate) fn ahead(&self, begun: &Begun<C>, wxiw: &P1<C>, u: C::Fr) -> AheadWith<C> {
+        check_points::<C>(&[*wxiw], &POINTS[OPENED + 1..])?;
+        let &Begun { sum, z, zw, xi } = begun;
+        let left = || C::G1::to_ark(wxiw) * u;
+        let generator = C::G1::from_ark(&<C::G1 as Group>::Ark::generator().into_affine());
+        let right = || -(sum + summed::<C>(&[(z, u), (generator, -u * zw), (*wxiw, u * xi * self.w)]));
+        Ok(self.pairings.ahead(left, right, xi))
+    }
+
+    /// The rest: e(Wxi, (tau - xi) G2), which with what is there makes 1.
+    ///
+    /// # Errors
+    /// The reason to refuse the proof.
+    pub(crate) fn finish(&self, ahead: Ahead<C>, wxi: &P1<C>) -> std::result::Result<(), Refusal> {
+        check_points::<C>(&[*wxi], &POINTS[OPENED..OPENED + 1])?;
+        match ahead.is_one_with(C::G1::to_ark(wxi)) {
+            true => Ok(()),
+            false => Err(Refusal::Equation),
+        }
+    }
+
     /// The rest of [`PreparedKey::verify`], with the openings.
     ///
     /// # Errors
     /// The reason to refuse the proof.
-    pub(crate) fn end(&self, begun: &Begun<C>, openings: [&P1<C>; 2]) -> std::result::Result<(), Refusal> {
+    fn end(&self, begun: &Begun<C>, openings: [&P1<C>; 2]) -> std::result::Result<(), Refusal> {
         let [wxi, wxiw] = openings.map(|point| *point);
         check_points::<C>(&[wxi, wxiw], &POINTS[OPENED..])?;
         let &Begun { sum, z, zw, xi } = begun;
@@ -167,8 +193,8 @@ pub(crate) struct Begun<C: Curve> {
     xi: C::Fr,
 }
 
-/// What a verifier says of a proof without its openings.
-pub(crate) type BeganWith<C> = std::result::Result<Begun<C>, Refusal>;
+/// What a verifier says of a proof without Wxi.
+pub(crate) type AheadWith<C> = std::result::Result<Ahead<C>, Refusal>;
 
 /// The sum of multiples of points, each of which a thread may make.
 fn summed<C: Curve>(terms: &[(P1<C>, C::Fr)]) -> <C::G1 as Group>::Ark {

@@ -4,6 +4,7 @@
 //! overwritten when its memory is dropped, on the host and on the lanes.
 
 use crate::additions::Additions;
+use crate::basis::BLINDED;
 use crate::coset::{Polynomial, Publics};
 use crate::key::{op, Core, FIRST};
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Shape, Witness, P1};
@@ -161,6 +162,25 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
             Ok((name, self.request.enqueue(FIRST, name, sum)?))
         };
         Ok(Committing(polynomials.into_iter().zip(names).map(commit).collect::<Result<_>>()?))
+    }
+
+    /// Commitments to columns by their values, where the key has points for that. What blinds a column belongs to the points behind its rows.
+    pub(crate) fn commit_columns(
+        &self,
+        columns: &[B::Buf<Mont>; 3],
+        blinding: &[[C::Fr; BLINDED]; 3],
+        names: &[&'static str],
+    ) -> Result<Option<Committing<C>>> {
+        let Some(basis) = &self.key.basis else { return Ok(None) };
+        let commit = |((column, blinding), &name): ((&B::Buf<Mont>, &[C::Fr; BLINDED]), &&'static str)| {
+            let sum = || {
+                let mut values = self.combined(column.len() + BLINDED, &[(column, C::Fr::ONE)])?;
+                self.add_few(&mut values, column.len(), blinding)?;
+                basis.sum_of(self.backend, &values, &self.request.timeline)
+            };
+            Ok((name, self.request.enqueue(FIRST, name, sum)?))
+        };
+        Ok(Some(Committing(columns.iter().zip(blinding).zip(names).map(commit).collect::<Result<_>>()?)))
     }
 
     /// Waits for commitments.

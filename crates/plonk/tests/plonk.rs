@@ -1,5 +1,7 @@
 //! Keys, proofs and verdicts on circuits made up at random, and on snarkjs's own files.
 
+#[path = "plonk/basis.rs"]
+mod basis;
 #[path = "plonk/fflonk.rs"]
 mod fflonk;
 mod support;

@@ -177,6 +177,23 @@ typedef struct tandem_scan_args {
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_scan_totals, tandem_scan_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_scan_apply, tandem_scan_args);
 
+// ---- point_ntt: inverse transforms of points
+
+/// Most points of a transform, as a power of two.
+#define TANDEM_POINT_NTT_MAX_LOG_N 28
+
+/// 2^log_n affine points of G1, in the limbs of the wire, become (1/n) sum_i w^(-i j) points[i] for j below n = 2^log_n, in natural order.
+/// factors[0] is 1/n. factors[i] is, for i from 1 to n/2 - 1, the power of 1/w whose number is i with its log_n - 1 bits in reverse. All are
+/// integers plus 8 (1 + 16 + .. + 16^63), so that each hexadecimal digit less 8 is a signed one.
+typedef struct tandem_point_ntt_args {
+    uint64_t* points;
+    const tandem_scalar* factors;
+    uint32_t log_n;
+} tandem_point_ntt_args;
+
+TANDEM_EACH_CURVE(TANDEM_SCRATCH, tandem_point_ntt, tandem_point_ntt_args);
+TANDEM_EACH_CURVE(TANDEM_IN_SCRATCH, tandem_point_ntt, tandem_point_ntt_args);
+
 // ---- gather: elements picked by a map of indices
 
 /// `to[i] = from[map[i]]` for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.

@@ -56,6 +56,11 @@ static_assert(offsetof(tandem_scan_args, columns) == 56, "tandem_scan_args.colum
 static_assert(offsetof(tandem_scan_args, op) == 64, "tandem_scan_args.op");
 static_assert(offsetof(tandem_scan_args, exclusive) == 68, "tandem_scan_args.exclusive");
 
+static_assert(sizeof(tandem_point_ntt_args) == 24, "size of tandem_point_ntt_args");
+static_assert(offsetof(tandem_point_ntt_args, points) == 0, "tandem_point_ntt_args.points");
+static_assert(offsetof(tandem_point_ntt_args, factors) == 8, "tandem_point_ntt_args.factors");
+static_assert(offsetof(tandem_point_ntt_args, log_n) == 16, "tandem_point_ntt_args.log_n");
+
 static_assert(sizeof(tandem_gather_args) == 40, "size of tandem_gather_args");
 static_assert(offsetof(tandem_gather_args, from) == 0, "tandem_gather_args.from");
 static_assert(offsetof(tandem_gather_args, to) == 8, "tandem_gather_args.to");

@@ -10,6 +10,7 @@ mod held;
 mod msm;
 mod ntt;
 mod plonk_rows;
+mod point_ntt;
 mod poseidon;
 mod reduce;
 mod scan;

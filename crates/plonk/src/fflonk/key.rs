@@ -2,7 +2,7 @@
 
 use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{check_counts, check_signals, on_one_lane, uses, Core, Worth};
+use crate::key::{check_counts, check_signals, on_one_lane, Core, Worth};
 use crate::plan::{LaneBytes, Plan, Sizes};
 use crate::{Error, Layout, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Mont, Stored, Unaligned};
@@ -23,6 +23,30 @@ pub struct KeyView<'a> {
     pub c0: Unaligned<'a, Mont>,
     /// [`powers`] of tau in G1.
     pub powers: Stored<'a, G1>,
+}
+
+/// A key in memory.
+pub struct OwnedKey {
+    pub(crate) shape: Shape,
+    pub(crate) verifying: VerifyingKey,
+    pub(crate) additions: Vec<Addition>,
+    pub(crate) maps: [Vec<u32>; 3],
+    pub(crate) c0: Vec<Mont>,
+    pub(crate) powers: Vec<G1>,
+}
+
+impl OwnedKey {
+    /// The key as a view.
+    pub fn view(&self) -> KeyView<'_> {
+        KeyView {
+            shape: self.shape,
+            verifying: self.verifying.clone(),
+            additions: self.additions.as_slice().into(),
+            maps: self.maps.each_ref().map(|map| map.as_slice().into()),
+            c0: self.c0.as_slice().into(),
+            powers: self.powers.as_slice().into(),
+        }
+    }
 }
 
 impl KeyView<'_> {
@@ -96,7 +120,7 @@ fn sizes(domain: usize) -> Sizes {
 }
 
 /// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.
-pub(super) const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
+pub(crate) const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
 
 /// A proving key in the memory of a backend's lanes, and what of it the host works with.
 pub struct ProvingKey<B: PlonkBackend<Bn254>> {
@@ -116,14 +140,13 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
         let polynomials = PLACES.map(|place| view.polynomial(place));
         let polynomials = polynomials.into_iter().collect::<Result<Vec<_>>>()?;
         let slices: Vec<Unaligned<'_, Mont>> = polynomials.iter().map(|p| p.as_slice().into()).collect();
-        // Each proof takes four sums.
         let core = Core::load(
             backend,
             (view.shape, view.verifying.k),
             (view.additions, &view.maps),
             &slices,
             view.powers,
-            Worth { layout, sums: uses(proofs, 4), vectors: VECTORS },
+            Worth { layout, proofs, sums: 4, columns: 0, vectors: VECTORS },
         )?;
         Ok(Self { core, verifying: view.verifying.clone() })
     }

@@ -12,9 +12,10 @@ mod prove;
 mod setup;
 mod verify;
 
+pub(crate) use key::PLACES;
 #[cfg(test)]
 pub(crate) use key::VECTORS;
-pub use key::{check_powers, device_bytes, working_bytes, KeyView, ProvingKey};
+pub use key::{check_powers, device_bytes, working_bytes, KeyView, OwnedKey, ProvingKey};
 pub use prove::{prove_verified, Made};
 pub use setup::{setup, KeySink, Part};
 pub use verify::PreparedKey;
@@ -27,7 +28,7 @@ pub(crate) type Fr = <Bn254 as Curve>::Fr;
 type G1 = P1<Bn254>;
 
 /// Rows behind all gates in which a proof hides its columns: the permutation leaves them where they are.
-const BLINDED_ROWS: usize = 2;
+pub(crate) const BLINDED_ROWS: usize = 2;
 
 /// Powers of tau of a key whose domain has so many rows: C2, blinded, is the longest polynomial.
 pub fn powers(domain: usize) -> usize {
