@@ -12,6 +12,7 @@ use crate::word::{compares, width, Atomic, Compare, Word};
 use crate::world::World;
 use crate::{cuda, ffi, sim, Error, Memory, Result, Symmetric};
 use bytemuck::Pod;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, DeviceBuffer, Stream};
@@ -35,7 +36,7 @@ struct Inner {
     core: Arc<TeamState>,
     /// Of the PEs of this process, in order.
     queues: Vec<Queue>,
-    _membership: Option<Arc<Membership>>,
+    membership: Option<Arc<Membership>>,
 }
 
 impl Team {
@@ -63,10 +64,10 @@ impl Team {
         let patience = options.timeout.min(LONGEST_TIMEOUT);
         let group = Group::meet(meeting, pes, &format!("{options:?}"), patience)?;
         let (window, caps, links) = shape(group.count(), &options, 16 << 30)?;
-        let machine = Arc::new(sim::Machine::shared(window));
+        let machine = Arc::new(sim::Machine::shared(group.count(), window));
         let memory = machine.memory().clone();
         let world = World::new(machine, window, caps, links, options.initial, Some(group.clone()))?;
-        let membership = Arc::new(Membership { world: world.clone(), group, patience });
+        let membership = Membership::new(&world, group, patience);
         Self::of(Self::open(world, Some(memory), &options)?, Some(membership))
     }
 
@@ -92,7 +93,7 @@ impl Team {
         let seats =
             streams.iter().enumerate().map(|(me, stream)| (Arc::new(TeamRank { core: core.clone(), me }), stream));
         let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
-        Ok(Team(Arc::new(Inner { core, queues, _membership: None })))
+        Ok(Team(Arc::new(Inner { core, queues, membership: None })))
     }
 
     fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<TeamState>> {
@@ -110,7 +111,7 @@ impl Team {
     fn of(core: Arc<TeamState>, membership: Option<Arc<Membership>>) -> Result<Self> {
         let seats = core.local().map(|me| Arc::new(TeamRank { core: core.clone(), me }));
         let queues = seats.map(Queue::new).collect::<Result<_>>()?;
-        Ok(Team(Arc::new(Inner { core, queues, _membership: membership })))
+        Ok(Team(Arc::new(Inner { core, queues, membership })))
     }
 
     /// A team of some of the PEs, in this order. It has its own queues, barriers and faults, and the same memory.
@@ -132,7 +133,7 @@ impl Team {
         }
         let members = pes.iter().map(|&pe| core.members[pe]).collect();
         let part = TeamState::new(core.world.clone(), core.pretend.clone(), members, core.timeout)?;
-        Self::of(part, self.0._membership.clone())
+        Self::of(part, self.0.membership.clone())
     }
 
     pub(crate) fn core(&self) -> &Arc<TeamState> {
@@ -493,6 +494,14 @@ impl Team {
         results.into_iter().collect()
     }
 
+    /// Whether this process says farewell when its last handle to the team and its parts goes: it does, unless this has said otherwise.
+    /// Without a farewell the others take it for lost, and their waits for it end. That is for languages in which a value may go when the
+    /// program has failed. Does nothing for a team of one process.
+    pub fn says_farewell(&self, whether: bool) {
+        let membership = self.0.membership.iter();
+        membership.for_each(|membership| membership.is_silent.store(!whether, Ordering::Relaxed));
+    }
+
     /// Whether the team can be used.
     ///
     /// # Errors
@@ -508,10 +517,21 @@ struct Membership {
     world: Arc<World>,
     group: Arc<Group>,
     patience: Duration,
+    /// Whether the process goes without a farewell.
+    is_silent: AtomicBool,
+}
+
+impl Membership {
+    fn new(world: &Arc<World>, group: Arc<Group>, patience: Duration) -> Arc<Self> {
+        Arc::new(Membership { world: world.clone(), group, patience, is_silent: AtomicBool::new(false) })
+    }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
+        if self.is_silent.load(Ordering::Relaxed) {
+            return self.group.abandon();
+        }
         // Who panics has not done what the others count on.
         if !std::thread::panicking() && self.world.settled_by(Instant::now() + self.patience) {
             self.group.leave();

@@ -1,7 +1,8 @@
 """A stencil with halo exchange: each point becomes the mean of its four neighbours, in steps.
 
     python stencil.py sim:4
-    python stencil.py cuda:0,1             # with CuPy
+    python stencil.py cuda:0,1                     # with CuPy
+    python -m tandem run -n 4 python stencil.py    # a process for each PE
 
 The rows of the field are divided among the PEs. Each PE has two rows more, the halos, which its neighbours fill: by a put
 with a signal behind each step. No PE waits for one that is not its neighbour.
@@ -56,23 +57,25 @@ def stencil(world: tandem.World, field: npt.NDArray[np.float32], steps: int) -> 
     # By side: how many halos have come from above, and from below.
     come = world.zeros(2, "uint64")
     for array in fields:
-        for pe in range(n):
+        for pe in world.local:
             array.write(pe, field[pe * rows : pe * rows + rows + 2])
-    views = [[seen(world, array, pe) for pe in range(n)] for array in fields]
+    views = [{pe: seen(world, array, pe) for pe in world.local} for array in fields]
+    world.barrier()
     for number in range(1, steps + 1):
         source, to = (number - 1) % 2, number % 2
-        for pe in range(n):
+        for pe in world.local:
             with on_queue(world, pe):
                 step(views[to][pe], views[source][pe])
             if pe > 0:
                 world[pe].put_signal(fields[to][rows + 1], fields[to][1], pe - 1, come[1], number)
             if pe + 1 < n:
                 world[pe].put_signal(fields[to][0], fields[to][rows], pe + 1, come[0], number)
-        for pe in range(n):
+        for pe in world.local:
             if pe > 0:
                 world[pe].wait(come[0], ">=", number, source=pe - 1)
             if pe + 1 < n:
                 world[pe].wait(come[1], ">=", number, source=pe + 1)
+    world.barrier()
     world.synchronize()
     out = field.copy()
     for pe in range(n):
@@ -81,15 +84,18 @@ def stencil(world: tandem.World, field: npt.NDArray[np.float32], steps: int) -> 
 
 
 def main() -> None:
-    devices = sys.argv[1] if len(sys.argv) > 1 else "sim:4"
-    with tandem.World(devices) as world:
-        field = np.random.default_rng().standard_normal((2 + 32 * world.size, 100)).astype("float32")
+    meeting = tandem.Meeting.from_env()
+    devices = sys.argv[1] if len(sys.argv) > 1 else "sim:1" if meeting else "sim:4"
+    with tandem.World(devices, meeting=meeting) as world:
+        # The same in every process.
+        field = np.random.default_rng(7).standard_normal((2 + 32 * world.size, 100)).astype("float32")
         found = stencil(world, field, 50)
         whole = [field, field.copy()]
         for number in range(1, 51):
             step(whole[number % 2], whole[(number - 1) % 2])
         np.testing.assert_allclose(found, whole[0], rtol=1e-5, atol=1e-6)
-        print(f"{devices}: {world.size} PEs, 50 steps of {field.shape[0]} rows, as one array has them")
+        if 0 in world.local:
+            print(f"{devices}: {world.size} PEs, 50 steps of {field.shape[0]} rows, as one array has them")
 
 
 if __name__ == "__main__":

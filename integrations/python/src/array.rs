@@ -4,10 +4,11 @@ use crate::dlpack;
 use crate::dtype::DType;
 use crate::errors::{self, named};
 use crate::life::{Slot, View};
+use crate::open::near;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PySlice, PyTuple};
-use tandem_fabric::{Symmetric, Team};
+use tandem_fabric::{Queue, Symmetric, Team};
 
 /// An array that every PE of a world has, at the same place of its memory.
 #[pyclass(frozen, module = "tandem", name = "Array")]
@@ -279,7 +280,8 @@ impl Part {
 
     /// DLPack's kind of device, and which one.
     fn device(&self) -> (i32, i32) {
-        let index = self.team.queue(self.pe).stream().map(|stream| stream.device().index() as i32);
+        let stream = near(&self.team, self.pe).and_then(Queue::stream);
+        let index = stream.map(|stream| stream.device().index() as i32);
         index.map_or((dlpack::CPU, 0), |index| (dlpack::CUDA, index))
     }
 
@@ -333,7 +335,7 @@ impl Part {
         }
         let dict = self.interface(py, 3)?;
         // What the PE's queue was told comes first.
-        let stream = self.team.queue(self.pe).stream().map(|stream| stream.raw() as u64);
+        let stream = near(&self.team, self.pe).and_then(Queue::stream).map(|stream| stream.raw() as u64);
         dict.set_item("stream", stream.filter(|&raw| raw != 0).unwrap_or(1))?;
         Ok(dict)
     }

@@ -2,12 +2,13 @@
 
 use crate::errors;
 use crate::life::View;
+use crate::open::near;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{c_char, c_void};
 use tandem_cuda::Stream;
-use tandem_fabric::{Error, Symmetric, Team};
+use tandem_fabric::{Error, Queue, Symmetric, Team};
 
 /// kDLCPU
 pub(crate) const CPU: i32 = 1;
@@ -154,7 +155,7 @@ unsafe extern "C" fn unused(capsule: *mut ffi::PyObject) {
 /// Makes the consumer's stream wait for what PE `pe`'s queue was told. `stream` is as DLPack numbers streams of CUDA: 1 the
 /// legacy default one, 2 the one of each thread, -1 for no order.
 pub(crate) fn order(team: &Team, pe: usize, stream: Option<i64>) -> PyResult<()> {
-    let Some(own) = team.queue(pe).stream() else {
+    let Some(own) = near(team, pe).and_then(Queue::stream) else {
         if stream.is_some() {
             return Err(PyBufferError::new_err(format!("{} has no streams", errors::named(team, pe))));
         }

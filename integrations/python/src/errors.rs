@@ -1,5 +1,6 @@
 //! The fabric's errors as Python's exceptions. Their classes are in `tandem/_errors.py`.
 
+use crate::process::Process;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -61,6 +62,7 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
             let dict = dict.unwrap_or_else(|_| PyDict::new(py));
             let _ = dict.set_item("pe", fault.waiter);
             let _ = dict.set_item("peer", fault.peer);
+            let _ = dict.set_item("process", fault.process.map(Process::from));
             raise(py, "FaultError", format!("{text} ({names})"), &dict)
         }
         Error::OutOfMemory { pe, device, .. } => {
@@ -78,12 +80,8 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
         Error::Invalid { .. } | Error::Job(_) | Error::Plan(_) | Error::Topology(_) => {
             raise(py, "InvalidError", text, &PyDict::new(py))
         }
-        Error::Device(_)
-        | Error::Late { .. }
-        | Error::NotResident(_)
-        | Error::WrongSchedule(_)
-        // No world is of several processes.
-        | Error::Processes { .. } => {
+        Error::Processes { .. } => raise(py, "ProcessError", text, &PyDict::new(py)),
+        Error::Device(_) | Error::Late { .. } | Error::NotResident(_) | Error::WrongSchedule(_) => {
             raise(py, "DeviceError", text, &PyDict::new(py))
         }
     })
@@ -106,6 +104,7 @@ pub(crate) fn bare_error(error: Error) -> PyErr {
                 "OutOfMemoryError"
             }
             Error::Device(_) | Error::Late { .. } => "DeviceError",
+            Error::Processes { .. } => "ProcessError",
             _ => "InvalidError",
         };
         raise(py, class, text, &dict)

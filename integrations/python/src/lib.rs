@@ -12,6 +12,7 @@ mod global;
 mod life;
 mod open;
 mod pe;
+mod process;
 mod team;
 mod topology;
 
@@ -34,6 +35,9 @@ fn _fabric(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<global::GlobalArray>()?;
     module.add_class::<topology::Topology>()?;
     module.add_class::<topology::Plan>()?;
+    module.add_class::<process::Meeting>()?;
+    module.add_class::<process::Process>()?;
+    module.add_function(wrap_pyfunction!(process::launch, module)?)?;
     module.add_function(wrap_pyfunction!(team::built_with, module)?)?;
     #[cfg(debug_assertions)]
     module.add_function(wrap_pyfunction!(_panic, module)?)?;

@@ -5,7 +5,7 @@ use pyo3::PyResult;
 use std::sync::Arc;
 use tandem_cuda::{Device, Stream};
 use tandem_fabric::topology::{Builder, DeviceKind, LinkKind, Rate, Topology};
-use tandem_fabric::{Error, Options, Team};
+use tandem_fabric::{Error, Meeting, OneSided, Options, Queue, Team};
 
 fn wrong(devices: &str, problem: &str) -> pyo3::PyErr {
     plain(
@@ -14,14 +14,27 @@ fn wrong(devices: &str, problem: &str) -> pyo3::PyErr {
     )
 }
 
-/// The team that a name such as `sim:4` or `cuda:0,1` stands for; on the caller's streams, where these are given.
-pub(crate) fn team(devices: &str, options: Options, streams: Option<&[u64]>) -> PyResult<Team> {
+/// The team that a name such as `sim:4` or `cuda:0,1` stands for; on the caller's streams, where these are given. With a meeting these are
+/// the PEs of this process, and the team is that of all that meet.
+pub(crate) fn team(
+    devices: &str,
+    options: Options,
+    streams: Option<&[u64]>,
+    meeting: Option<Meeting>,
+) -> PyResult<Team> {
     if let Some(pes) = devices.strip_prefix("sim:") {
         let pes = pes.parse().map_err(|_| wrong(devices, "no number of pretend PEs"))?;
         if streams.is_some() {
             return Err(wrong(devices, "pretend PEs have no streams"));
         }
-        return Team::sim(pes, options).map_err(errors::bare_error);
+        let team = match meeting {
+            Some(meeting) => Team::sim_in(meeting, pes, options),
+            None => Team::sim(pes, options),
+        };
+        return team.map_err(errors::bare_error);
+    }
+    if meeting.is_some() {
+        return Err(wrong(devices, "GPUs are of one process; several processes share pretend PEs"));
     }
     let wanted: Option<Vec<u32>> = match devices.strip_prefix("cuda") {
         Some("") => None,
@@ -50,10 +63,15 @@ pub(crate) fn team(devices: &str, options: Options, streams: Option<&[u64]>) -> 
     Team::cuda_on(&streams, options).map_err(errors::bare_error)
 }
 
+/// PE `pe`'s queue, or where another process has it, one of this process; `None` where this has none.
+pub(crate) fn near(team: &Team, pe: usize) -> Option<&Queue> {
+    let queues = team.queues();
+    queues.iter().find(|queue| queue.me() == pe).or(queues.first())
+}
+
 /// What joins the PEs: of GPUs what the machine says, of pretend PEs one switch.
 pub(crate) fn topology(team: &Team) -> Result<Topology, Error> {
-    let device = |pe: usize| team.queue(pe).stream().map(|stream| stream.device());
-    let gpus: Vec<Device> = (0..team.size()).filter_map(device).collect();
+    let gpus: Vec<Device> = team.queues().iter().filter_map(Queue::stream).map(|stream| stream.device()).collect();
     if gpus.len() == team.size() {
         return tandem_fabric::probe::topology(&gpus);
     }

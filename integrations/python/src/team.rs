@@ -7,6 +7,7 @@ use crate::global::{Dealt, GlobalArray};
 use crate::life::{Life, Slot};
 use crate::open;
 use crate::pe::{self, Pe};
+use crate::process::{Meeting, Process};
 use crate::topology::Topology;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -116,6 +117,21 @@ impl Team {
         Ok(self.ground.get()?.team.members().to_vec())
     }
 
+    /// The numbers of the PEs that this process has: all, unless the world is of several processes.
+    #[getter]
+    fn local(&self) -> PyResult<Vec<usize>> {
+        Ok(self.ground.get()?.team.local())
+    }
+
+    /// The process that has PE `pe`; None in a world of one process.
+    fn process_of(&self, pe: usize) -> PyResult<Option<Process>> {
+        let team = self.ground.get()?.team.clone();
+        if pe >= team.size() {
+            return Err(PyIndexError::new_err(format!("there is no PE {pe}; the team has {}", team.size())));
+        }
+        Ok(team.process_of(pe).map(Process::from))
+    }
+
     /// Whether the PEs are GPUs.
     #[getter]
     fn is_cuda(&self) -> PyResult<bool> {
@@ -141,13 +157,19 @@ impl Team {
         if !(0..size).contains(&place) {
             return Err(PyIndexError::new_err(format!("there is no PE {pe}; the team has {size}")));
         }
-        Ok(Pe::of(&self.ground.life, ground.team.clone(), place as usize))
+        let place = place as usize;
+        if let Some(process) = ground.team.process_of(place).filter(|_| !ground.team.local().contains(&place)) {
+            let text = format!("{} is of {process}, which tells it what to do", named(&ground.team, place));
+            return Err(errors::plain("InvalidError", text));
+        }
+        Ok(Pe::of(&self.ground.life, ground.team.clone(), place))
     }
 
+    /// The PEs of this process.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let ground = self.ground.get()?;
         let pe = |pe| Bound::new(py, Pe::of(&self.ground.life, ground.team.clone(), pe));
-        let pes = (0..ground.team.size()).map(pe).collect::<PyResult<Vec<_>>>()?;
+        let pes = ground.team.local().into_iter().map(pe).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, pes)?.into_any().call_method0("__iter__")
     }
 
@@ -390,13 +412,30 @@ impl Team {
 /// memory: by PE, the bytes that its heap may have.
 /// topology: what collectives are planned on, instead of what the machine says. PE i is its GPU i.
 /// streams: one for each GPU, which become the PEs' queues. A stream that is passed as a number has to outlive the world.
+/// meeting: where the processes of the world meet; the devices are this process's PEs then. All processes open it with the same options.
 #[pyclass(frozen, extends = Team, module = "tandem", name = "World")]
 pub(crate) struct World;
+
+impl World {
+    /// Closes the world; `is_well` where what the others count on is done.
+    fn end(slf: &PyRef<'_, Self>, is_well: bool) -> PyResult<()> {
+        let ground = &slf.as_super().ground;
+        if ground.life.is_closed() {
+            return Ok(());
+        }
+        let team = ground.get()?.team.clone();
+        ground.life.close()?;
+        team.says_farewell(is_well);
+        drop(team);
+        slf.py().detach(|| ground.life.release());
+        Ok(())
+    }
+}
 
 #[pymethods]
 impl World {
     #[new]
-    #[pyo3(signature = (devices, *, window = 0, initial = 0, timeout = 10.0, memory = None, topology = None, streams = None))]
+    #[pyo3(signature = (devices, *, window = 0, initial = 0, timeout = 10.0, memory = None, topology = None, streams = None, meeting = None))]
     #[allow(clippy::too_many_arguments)] // each is one thing, and Python names them
     fn new(
         py: Python<'_>,
@@ -407,6 +446,7 @@ impl World {
         memory: Option<BTreeMap<usize, u64>>,
         topology: Option<&Topology>,
         streams: Option<Vec<Bound<'_, PyAny>>>,
+        meeting: Option<&Meeting>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let timeout = Duration::try_from_secs_f64(timeout)
             .map_err(|_| PyValueError::new_err(format!("timeout {timeout}: expected seconds above 0")))?;
@@ -420,8 +460,11 @@ impl World {
         let raw = |streams: &Vec<Bound<'_, PyAny>>| streams.iter().map(pe::stream).collect::<PyResult<Vec<u64>>>();
         let (raw, streams) = (streams.as_ref().map(raw).transpose()?, streams.unwrap_or_default());
         let given = topology.map(|topology| topology.0.clone());
+        let meeting = meeting.map(|meeting| meeting.0.clone());
         let ground = py.detach(|| {
-            let team = open::team(devices, options, raw.as_deref())?;
+            let team = open::team(devices, options, raw.as_deref(), meeting)?;
+            // Closing says it: a value of Python goes when a program has failed, too.
+            team.says_farewell(false);
             let topology = match given {
                 Some(topology) => topology,
                 None => open::topology(&team).map_err(|e| errors::of(&team, e))?,
@@ -432,16 +475,12 @@ impl World {
         Ok(PyClassInitializer::from(Team::open(&life, ground)).add_subclass(World))
     }
 
-    /// Gives the memory back. Whatever stands on the world raises ClosedError from then on.
+    /// Gives the memory back. Whatever stands on the world raises ClosedError from then on. The other processes of the world go on; one
+    /// that ends without closing its world is lost to them.
     ///
     /// Raises BufferError, and closes nothing, while a view of an array is in use.
     fn close(slf: PyRef<'_, Self>) -> PyResult<()> {
-        let life = &slf.as_super().ground.life;
-        if !life.is_closed() {
-            life.close()?;
-            slf.py().detach(|| life.release());
-        }
-        Ok(())
+        Self::end(&slf, true)
     }
 
     /// Whether the world was closed.
@@ -459,7 +498,7 @@ impl World {
     fn __exit__(slf: PyRef<'_, Self>, kind: Bound<'_, PyAny>, _others: &Bound<'_, PyTuple>) -> PyResult<()> {
         let py = slf.py();
         if !kind.is_none() {
-            let _ = Self::close(slf);
+            let _ = Self::end(&slf, false);
             return Ok(());
         }
         if slf.as_super().ground.life.is_closed() {

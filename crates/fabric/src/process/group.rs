@@ -236,6 +236,11 @@ impl Group {
         self.end(true);
     }
 
+    /// Takes part no longer, without a farewell: the others find this process lost.
+    pub(crate) fn abandon(&self) {
+        self.end(false);
+    }
+
     fn end(&self, says_bye: bool) {
         let was_over = std::mem::replace(&mut lock(&self.shared.state).is_over, true);
         if was_over {

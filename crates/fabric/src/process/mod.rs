@@ -8,6 +8,7 @@ mod group;
 #[allow(unsafe_code)]
 mod launch;
 mod meeting;
+mod memory;
 mod message;
 mod socket;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 pub(crate) use group::{Group, Watcher};
 pub use launch::{launch, Launch, Launched};
 pub use meeting::Meeting;
+pub(crate) use memory::{check, make};
 pub(crate) use message::{Parcel, MOST_NUMBERS};
 
 use std::fmt;

@@ -67,13 +67,10 @@ impl<W> Default for Memory<W> {
 pub(crate) struct Unmapped(pub(crate) u64);
 
 impl Memory {
-    /// Blocks that are mapped between `at` and `at + bytes` from here on lie in one range of this process's addresses. Where the system has
-    /// none so long, each has a place of its own.
-    pub(crate) fn keep(&self, at: u64, bytes: u64) {
-        if let Some(range) = AddressRange::new(bytes) {
-            let range = Block { words: Arc::new(range), range: 0..(bytes / WORD) as usize };
-            let _ = self.kept.set((at, range));
-        }
+    /// Blocks that are mapped from `at` on lie in `range` from here on, as far as that goes.
+    pub(crate) fn keep(&self, at: u64, range: Arc<AddressRange>) {
+        let words = 0..(*range).as_ref().len();
+        let _ = self.kept.set((at, Block { words: range, range: words }));
     }
 
     /// Where in this process the `bytes` bytes at `at` are, if they are mapped, and in one piece.
@@ -87,18 +84,21 @@ impl Memory {
 }
 
 impl<W: protocol::Word + Default> Memory<W> {
+    /// The words at `at` of what is kept there.
+    fn kept(&self, at: u64, bytes: u64) -> Option<Block<W>> {
+        let (start, kept) = self.kept.get()?;
+        let first = at.checked_sub(*start)? / WORD;
+        let end = first.saturating_add(bytes / WORD);
+        let is_inside = end <= kept.len() as u64;
+        is_inside.then(|| Block { words: kept.words.clone(), range: first as usize..end as usize })
+    }
+
     /// A block of zeros for the address `at`: of what is kept there, or one of its own.
     fn block_for(&self, at: u64, bytes: u64) -> Result<Block<W>, u64> {
-        let Some((start, kept)) = self.kept.get() else { return zeros(bytes) };
-        let first = at.wrapping_sub(*start) / WORD;
-        let end = first.saturating_add(bytes / WORD);
-        if at < *start || end > kept.len() as u64 {
-            return zeros(bytes);
-        }
+        let Some(block) = self.kept(at, bytes) else { return zeros(bytes) };
         // The range takes memory where it is written to, without a word: whether there is so much is asked otherwise.
         let mut asked: Vec<u8> = Vec::new();
         asked.try_reserve_exact(usize::try_from(bytes).map_err(|_| bytes)?).map_err(|_| bytes)?;
-        let block = Block { words: kept.words.clone(), range: first as usize..end as usize };
         block.iter().for_each(|word| word.store_relaxed(0));
         Ok(block)
     }
@@ -107,6 +107,11 @@ impl<W: protocol::Word + Default> Memory<W> {
     pub(crate) fn map(&self, at: u64, bytes: u64) -> Result<(), u64> {
         self.insert(at, self.block_for(at, bytes)?);
         Ok(())
+    }
+
+    /// Maps `bytes` bytes from `at` on as what is kept there has them.
+    pub(super) fn show(&self, at: u64, bytes: u64) {
+        self.kept(at, bytes).into_iter().for_each(|block| self.insert(at, block));
     }
 
     /// Puts words at `at`, a multiple of 8.
@@ -334,7 +339,7 @@ mod tests {
         fn is_an_array_of_bytes(is_kept: bool, seed in prop::collection::vec(any::<u8>(), 10_000), steps in prop::collection::vec((0usize..10_000, 0usize..10_000, 0usize..6000, any::<bool>()), 1..20)) {
             let memory = <Memory>::default();
             if is_kept {
-                memory.keep(AT - 64, 12_000);
+                memory.keep(AT - 64, Arc::new(AddressRange::new(12_000).unwrap()));
             }
             for (at, len) in [(0, 4096), (4096, 8), (4104, 5896)] {
                 memory.map(AT + at, len).unwrap();
@@ -359,7 +364,7 @@ mod tests {
     fn what_is_kept_is_in_one_piece_and_zero_when_it_is_mapped() {
         let memory = <Memory>::default();
         assert_eq!(memory.host_address(AT, 8), None);
-        memory.keep(AT, 64);
+        memory.keep(AT, Arc::new(AddressRange::new(64).unwrap()));
         assert_eq!(memory.host_address(AT, 8), None, "nothing is mapped there");
         memory.map(AT, 16).unwrap();
         memory.map(AT + 16, 40).unwrap();

@@ -13,9 +13,11 @@ mod shared;
 
 pub(crate) use access::{access, change};
 pub(crate) use memory::{settle, Memory, Unmapped, Word};
+use range::AddressRange;
 
 use crate::machine::{self, Point, Recording, RegionOwner, Seat};
 use crate::op::Op;
+use crate::process;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
@@ -44,19 +46,38 @@ pub(crate) struct Machine {
     memory: Arc<Memory>,
     /// Whether other processes map the memory too.
     is_shared: bool,
+    /// Where the windows lie in this process, if they lie in one range of its addresses.
+    range: Option<Arc<AddressRange>>,
 }
 
 impl Machine {
     /// Of `pes` PEs of one process, whose windows lie in one range of its addresses where the system has such a one.
     pub(crate) fn of(pes: usize, window: u64) -> Self {
-        let memory = Memory::default();
-        memory.keep(HEAP, pes as u64 * window);
-        Machine { window, memory: Arc::new(memory), is_shared: false }
+        Self::new(pes, window, false)
     }
 
-    /// Of PEs of several processes, which share each piece of memory that is mapped.
-    pub(crate) fn shared(window: u64) -> Self {
-        Machine { window, memory: Arc::default(), is_shared: true }
+    /// Of `pes` PEs of several processes, which share each piece of memory that is mapped.
+    pub(crate) fn shared(pes: usize, window: u64) -> Self {
+        Self::new(pes, window, true)
+    }
+
+    fn new(pes: usize, window: u64, is_shared: bool) -> Self {
+        let memory = Memory::default();
+        let range = AddressRange::new(pes as u64 * window).map(Arc::new);
+        range.iter().for_each(|range| memory.keep(HEAP, range.clone()));
+        Machine { window, memory: Arc::new(memory), is_shared, range }
+    }
+
+    /// Puts memory of several processes at an address of a window.
+    fn place(&self, at: u64, bytes: u64, memory: &OwnedFd) -> std::io::Result<()> {
+        match &self.range {
+            Some(range) => {
+                range.share(at - HEAP..at - HEAP + bytes, memory)?;
+                self.memory.show(at, bytes);
+            }
+            None => self.memory.put(at, shared::open(memory, bytes)?),
+        }
+        Ok(())
     }
 
     /// The memory itself.
@@ -97,20 +118,21 @@ impl machine::Machine for Machine {
             let none = |wanted| self.no_memory(pe, wanted, "so much cannot be allocated");
             return self.memory.map(at, bytes).map(|()| None).map_err(none);
         }
-        let made = shared::make(bytes).and_then(|memory| Ok((shared::open(&memory, bytes)?, memory)));
-        let (block, memory) = made.map_err(|error| self.no_memory(pe, bytes, error))?;
-        self.memory.put(at, block);
-        Ok(Some(memory))
+        let made = process::make(bytes).and_then(|memory| self.place(at, bytes, &memory).map(|()| memory));
+        made.map(Some).map_err(|error| self.no_memory(pe, bytes, error))
     }
 
     fn import(&self, pe: usize, from: u64, to: u64, memory: OwnedFd) -> Result<()> {
-        let block = shared::open(&memory, to - from).map_err(|error| self.no_memory(pe, to - from, error))?;
-        self.memory.put(self.window_of(pe) + from, block);
-        Ok(())
+        let placed = self.place(self.window_of(pe) + from, to - from, &memory);
+        placed.map_err(|error| self.no_memory(pe, to - from, error))
     }
 
-    fn unmap(&self, pe: usize, from: u64, _to: u64) {
-        self.memory.unmap(self.window_of(pe) + from);
+    fn unmap(&self, pe: usize, from: u64, to: u64) {
+        let at = self.window_of(pe) + from;
+        self.memory.unmap(at);
+        // Where that fails the memory stays until the range goes.
+        let range = self.range.as_ref().filter(|_| self.is_shared);
+        range.iter().for_each(|range| _ = range.clear(at - HEAP..at - HEAP + to - from));
     }
 
     fn write(&self, _pe: usize, to: u64, from: &[u8]) -> Result<()> {

@@ -11,7 +11,7 @@ each PE has an ordered queue that puts, gets, signals and waits; collectives wor
     world[0].put(x, x, 3)                      # from PE 0 to PE 3
     world.synchronize()
 
-`tandem.numba` and `tandem.triton` index a `GlobalArray` inside kernels.
+A `Meeting` makes a world of several processes, which `python -m tandem run` starts. `tandem.numba` and `tandem.triton` index a `GlobalArray` inside kernels.
 """
 
 from ._errors import (
@@ -22,8 +22,9 @@ from ._errors import (
     InvalidError,
     NoPeerError,
     OutOfMemoryError,
+    ProcessError,
 )
-from ._fabric import PE, Array, GlobalArray, Part, Plan, Team, Topology, World, built_with
+from ._fabric import PE, Array, GlobalArray, Meeting, Part, Plan, Process, Team, Topology, World, built_with
 from ._kernel import GlobalView
 
 __all__ = [
@@ -36,10 +37,13 @@ __all__ = [
     "GlobalArray",
     "GlobalView",
     "InvalidError",
+    "Meeting",
     "NoPeerError",
     "OutOfMemoryError",
     "Part",
     "Plan",
+    "Process",
+    "ProcessError",
     "Team",
     "Topology",
     "World",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from ._fabric import Process
 
 
 class Error(Exception):
@@ -19,6 +22,10 @@ class ClosedError(Error):
 
 class DeviceError(Error):
     """A device failed, or has not done in time what the host waits for."""
+
+
+class ProcessError(Error):
+    """The processes of a world have not met or do not agree, or one of them is gone. The text names those that it is about."""
 
 
 class NoPeerError(Error):
@@ -38,11 +45,12 @@ class OutOfMemoryError(Error, MemoryError):
 class FaultError(Error):
     """PE `pe` waited in vain for PE `peer` (None where nobody was named), or accessed memory past an end.
 
-    `kind` is "wait", "barrier", "bounds", "command" or "copy", `place` the word or the bytes. The team is unusable from
-    then on; the process and other worlds go on.
+    `kind` is "wait", "barrier", "bounds", "command", "copy" or "process", `place` the word or the bytes, and `process` the one
+    that has the peer, in a world of several. The team is unusable from then on; the process and other worlds go on.
     """
 
     kind: str
     pe: int
     peer: Optional[int]
     place: str
+    process: Optional[Process]
