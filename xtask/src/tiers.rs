@@ -26,7 +26,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "host-math",
         needs: "g++",
-        files: "host_fields host_ntt host_poseidon host_scalars host_sumcheck",
+        files: "host_fields host_ntt host_points host_poseidon host_scalars host_sumcheck",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {

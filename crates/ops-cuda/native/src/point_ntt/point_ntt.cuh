@@ -46,7 +46,8 @@ template <class F> TANDEM_HD_NOINLINE void multiply(Jacobian<F>* p, const tandem
 }
 
 /// What thread `i` of n does first: point i times 1/n.
-template <class F> TANDEM_HD void start(const Affine<F>* in, Jacobian<F>* points, const tandem_scalar* factors, uint32_t i) {
+template <class F> TANDEM_HD void start(const Affine<F>* in, Jacobian<F>* points, const tandem_scalar* factors,
+                                        uint32_t i) {
     Jacobian<F> p = Jacobian<F>::from_affine(in[i]);
     multiply(&p, &factors[0]);
     points[i] = p;
