@@ -3,7 +3,7 @@
 // natural to bit-reversed order, where z depends on the block alone and is the same at all stages (crates/ops/src/point_ntt.rs). A thread
 // makes a butterfly, whose product takes its time. Products go over signed digits of four bits, in Jacobian coordinates, whose doublings,
 // 253 of 320 operations, are the cheapest.
-#include "msm/outlined_field_ops.cuh"
+#include "../msm/outlined_field_ops.cuh"
 #include "tandem_ops.h"
 
 namespace tandem {
