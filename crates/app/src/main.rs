@@ -51,6 +51,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(end) => return failure::status([end]),
     };
+    if matches!(cli.command, Command::Serve(_)) {
+        // What callers send lies in such pieces.
+        tandem_formats::keep_small_pieces();
+    }
     environment::check();
     if let Some(threads) = cli.common.threads {
         tandem_ops::threads::limit(threads);

@@ -53,7 +53,7 @@ pub use params::{write_params, ParamsFile, ParamsOutline, ParamsPoints, ParamsSe
 pub use plonk::{PlonkFile, PlonkHeader, PlonkOutline, PlonkWriter, PlonkZkey};
 pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
-pub use system::{give_memory_back, on_abort};
+pub use system::{give_memory_back, keep_small_pieces, on_abort};
 pub use wtns::{Wtns, WtnsHeader};
 pub use zkey::{Coef, Coefs, Matrices, Protocol, Zkey, ZkeyFile, ZkeyHeader, ZkeyOutline, ZkeySection, ZkeyWriter};
 

@@ -51,7 +51,7 @@ struct State {
 /// A file without a name.
 struct Sheet {
     file: File,
-    /// The same for who may not write.
+    /// Reads the file, and cannot write it.
     reader: File,
     bytes: u64,
     /// Up to where it was written.

@@ -25,7 +25,7 @@ pub(super) struct Lanes {
 
 enum To {
     /// By any thread, each part at its place.
-    Places(Arc<Placed>, Part),
+    Places(Arc<Placed>, Box<Part>),
     /// By a thread that has the blob.
     Order(Sender<Run>, JoinHandle<io::Result<Part>>),
 }
@@ -33,7 +33,7 @@ enum To {
 impl Lanes {
     pub(super) fn new(placed: Option<Placed>, mut part: Part, held: Option<Arc<Held>>) -> Lanes {
         let to = match placed {
-            Some(placed) => To::Places(Arc::new(placed), part),
+            Some(placed) => To::Places(Arc::new(placed), Box::new(part)),
             None => {
                 let (runs, mut inbox) = mpsc::channel::<Run>(WAITING);
                 let writer = tokio::task::spawn_blocking(move || {
@@ -93,7 +93,7 @@ impl Lanes {
         match self.to {
             To::Places(_, mut part) => {
                 part.placed(self.bytes);
-                Ok(part)
+                Ok(*part)
             }
             To::Order(runs, writer) => {
                 drop(runs);

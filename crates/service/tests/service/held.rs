@@ -2,8 +2,10 @@
 
 use crate::nodes::Shared;
 use crate::support::{codes, make_key, wait_for, Service};
+use std::time::{Duration, Instant};
 use tandem_engine::Verifier;
 use tandem_service::client::{Content, Method};
+use tandem_service::store::Store;
 
 /// A service with a key called `large`, whose witnesses have more than 256 KiB.
 fn large(settings: &str) -> Service {
@@ -35,9 +37,17 @@ fn bytes(service: &Service, state: &str) -> f64 {
     service.metric(&format!("tandem_held_memory_bytes{{state=\"{state}\"}}"))
 }
 
+/// At once: before it is looked for what was not heard of.
+#[track_caller]
+fn has_soon(service: &Service, expected: f64) {
+    let begun = Instant::now();
+    wait_for("the memory to be overwritten", || bytes(service, "used") == expected);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
 #[track_caller]
 fn nothing_is_left(service: &Service) {
-    wait_for("the memory to be overwritten", || bytes(service, "used") == 0.0);
+    has_soon(service, 0.0);
     wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }
 
@@ -84,10 +94,12 @@ fn the_first_attempt_has_it_in_memory_and_the_next_from_the_file() {
 /// A worker that hangs while it reads is ended before its memory is used again; one that is told to let go of a job has it until it does.
 #[test]
 fn memory_stays_with_a_worker_until_it_is_read_or_the_worker_is_ended() {
-    let service = large("workers = ['cpu']\nin_hand = 1\nbeat_seconds = 2");
+    let service = large("workers = ['cpu']\nin_hand = 1\nbeat_seconds = 4");
     service.fault("freeze,witness,1");
     let id = submit(&service);
-    assert_eq!(codes(&service.ended(&id)), ["worker_hung", "done"]);
+    let job = service.ended(&id);
+    // On a slow machine one that only starts may be silent for too long.
+    assert!(codes(&job).starts_with(&["worker_hung"]) && codes(&job).ends_with(&["done"]), "{job}");
     service.verify(&verifier(&service), &id);
     nothing_is_left(&service);
     let id = paused(&service);
@@ -104,7 +116,7 @@ fn memory_goes_with_the_job_that_waits() {
     let running = paused(&service);
     let alone = bytes(&service, "used");
     let cancelled = submit(&service);
-    let late = service.submit_to("/v1/jobs?key=large&deadline_seconds=1", None, "large.wtns").unwrap()["id"].clone();
+    let late = service.submit_to("/v1/jobs?key=large&deadline_seconds=4", None, "large.wtns").unwrap()["id"].clone();
     let first = service.submit_to("/v1/jobs?key=large", Some("a"), "large.wtns").unwrap()["id"].clone();
     assert_eq!(bytes(&service, "used"), 4.0 * alone);
     // Again, and one too many.
@@ -112,13 +124,31 @@ fn memory_goes_with_the_job_that_waits() {
     assert!(service.submit_to("/v1/jobs?key=large", None, "large.wtns").is_err());
     assert_eq!(service.ended(late.as_str().unwrap())["error"]["code"], "deadline");
     service.post(&format!("/v1/jobs/{cancelled}/cancel")).unwrap();
-    wait_for("the memory of the others", || bytes(&service, "used") == 2.0 * alone);
+    has_soon(&service, 2.0 * alone);
     go(&service);
     for id in [running.as_str(), first.as_str().unwrap()] {
         assert_eq!(service.ended(id)["state"], "done");
     }
     assert_eq!(given(&service), [2.0, 0.0]);
     nothing_is_left(&service);
+}
+
+/// The end of a job of which the service was not told, as where a notice of another node was lost.
+#[test]
+fn memory_goes_where_an_end_was_not_heard_of() {
+    let service = large("workers = ['cpu']\nin_hand = 1");
+    let running = paused(&service);
+    let alone = bytes(&service, "used");
+    let [waiting, ended] = [submit(&service), submit(&service)];
+    let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
+    store.cancel(&ended, store.now()).unwrap();
+    assert_eq!(bytes(&service, "used"), 3.0 * alone);
+    wait_for("the memory of the job that ended", || bytes(&service, "used") == 2.0 * alone);
+    go(&service);
+    for id in [&running, &waiting] {
+        assert_eq!(service.ended(id)["state"], "done");
+    }
+    assert_eq!(given(&service), [2.0, 0.0]);
 }
 
 #[test]
@@ -170,9 +200,11 @@ fn another_node_reads_the_file() {
     assert_eq!(bytes(&a, "used"), 2.0 * alone);
     let b = shared.node("b");
     assert_eq!(a.ended(&second)["state"], "done");
-    wait_for("the memory of the second", || bytes(&a, "used") == alone);
+    has_soon(&a, alone);
     go(&a);
     assert_eq!(a.ended(&first)["state"], "done");
-    wait_for("the memory of the first", || bytes(&a, "used") == 0.0);
-    assert_eq!((given(&a), given(&b)), ([1.0, 0.0], [0.0, 1.0]));
+    has_soon(&a, 0.0);
+    // On a slow machine leases end, and jobs are claimed more than once.
+    let ([held, _], [none, read]) = (given(&a), given(&b));
+    assert!(held >= 1.0 && none == 0.0 && read >= 1.0, "{held} {none} {read}");
 }
