@@ -338,6 +338,7 @@ fn partitions_of_filecoin_are_planned() {
         )
     };
     let porep = of(27, 328, 130_169_893, 129_753_292, 33_112_281);
+    let small = of(20, 328, 1_016_953, 1_013_698, 258_690);
     let text = of(26, 328, 25_165_403, 25_165_403, 11_671_520);
     for (queries, gib, points_stay, most_pieces) in [
         (porep, 79.1, true, 8),
@@ -345,6 +346,8 @@ fn partitions_of_filecoin_are_planned() {
         (porep, 24.0, false, 64),
         (text, 79.1, true, 1),
         (text, 16.0, false, 16),
+        // A limit so low that a GPU makes no rounds: nothing is kept free for them.
+        (small, 0.684, true, 4),
     ] {
         let schedule = schedule(CurveId::Bls12_381, queries, 1, Layout::Auto);
         let of = Planned {
