@@ -8,7 +8,7 @@ use tandem_ops::{
     reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData,
     Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
     Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Stored,
-    Timeline, Unaligned, Wire,
+    SumBytes, Timeline, Unaligned, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -268,12 +268,11 @@ impl<C: Curve, L: ScalarRecoding<C>, R: ScalarRecoding<C>> ScalarRecoding<C> for
         self.both("plan", self.left.plan(lane, request), self.right.plan(lane, request))
     }
 
-    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
-        ScalarRecoding::<C>::sum_bytes(&self.left, scalars, g2).max(ScalarRecoding::<C>::sum_bytes(
-            &self.right,
-            scalars,
-            g2,
-        ))
+    fn sum_bytes(&self, scalars: usize, g2: bool, memory_bytes: u64) -> SumBytes {
+        let left = ScalarRecoding::<C>::sum_bytes(&self.left, scalars, g2, memory_bytes);
+        let right = ScalarRecoding::<C>::sum_bytes(&self.right, scalars, g2, memory_bytes);
+        let least = left.least.max(right.least);
+        SumBytes { least, faster: left.all().max(right.all()) - least }
     }
 
     fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {

@@ -57,6 +57,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 publics: sizes.publics as usize,
                 domain: sizes.domain as usize,
                 file_bytes: file.file().len(),
+                has_circuit: false,
             }
         }
         Form::Zkey(Protocol::Groth16) => {
@@ -68,6 +69,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 publics: file.n_public as usize,
                 domain: file.domain_size as usize,
                 file_bytes: file.file().len(),
+                has_circuit: true,
             }
         }
         Form::Zkey(Protocol::Plonk) => {
@@ -79,6 +81,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 publics: file.n_public as usize,
                 domain: file.domain_size as usize,
                 file_bytes: file.file().len(),
+                has_circuit: true,
             }
         }
         Form::Zkey(Protocol::Fflonk) => {
@@ -90,6 +93,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 publics: file.header.n_public as usize,
                 domain: file.header.domain_size as usize,
                 file_bytes: file.file().len(),
+                has_circuit: true,
             }
         }
     })
@@ -267,7 +271,8 @@ impl<C: Curve> FileSink<C> {
         let output = writer.finish().map_err(write_error)?;
         let file_bytes = output.written();
         let Shape { variables, publics, domain } = shape;
-        let key = KeyInfo { protocol: Protocol::Groth16, curve: C::ID, variables, publics, domain, file_bytes };
+        let (protocol, curve, has_circuit) = (Protocol::Groth16, C::ID, true);
+        let key = KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit };
         Ok(output::commit([output]).map(|()| key).map_err(Error::from))
     }
 }

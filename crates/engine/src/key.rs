@@ -399,7 +399,8 @@ impl<C: AnyCurve, S: System<C>> Loaded<C, S> {
             // What is wrong with the key is said here, and not with the first proof.
             inner.on_cpu()?;
         }
-        let info = KeyInfo { protocol: S::PROTOCOL, curve: C::ID, variables, publics, domain, file_bytes };
+        let (protocol, curve, has_circuit) = (S::PROTOCOL, C::ID, S::HAS_CIRCUIT);
+        let info = KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit };
         Ok(Key { info, stages, note: self.note, path, differs: Arc::default(), inner: Box::new(inner) })
     }
 }

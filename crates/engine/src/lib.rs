@@ -147,9 +147,18 @@ pub struct KeyInfo {
     pub domain: usize,
     /// Bytes of the file.
     pub file_bytes: u64,
+    /// Whether it holds the circuit. One of bellperson does not: its witnesses come with the sides of the constraints.
+    pub has_circuit: bool,
 }
 
 impl KeyInfo {
+    /// What a witness file with sides may hold for this key.
+    pub(crate) fn sides(&self) -> tandem_formats::ExpectedSides {
+        // Files of keys hold both numbers in 32 bits.
+        let witness = tandem_formats::WtnsHeader { curve: self.curve, count: self.variables as u32 };
+        tandem_formats::ExpectedSides { witness, rows: self.domain as u32 }
+    }
+
     /// Bytes of device memory that the key takes without tables of multiples, of all lanes together. A Groth16 key takes what its file does:
     /// its points and matrices.
     pub fn device_bytes(&self) -> u64 {

@@ -58,7 +58,8 @@ fn prepare<C: AnyCurve, S: System<C>>(
         S::verifier(view).map_err(|e| crate::Error::prover(e, asked.path))?;
         let Sizes { variables, publics, domain } = S::sizes(view);
         let file_bytes = held.bytes().len() as u64;
-        let info = KeyInfo { protocol: S::PROTOCOL, curve, variables, publics, domain, file_bytes };
+        let (protocol, has_circuit) = (S::PROTOCOL, S::HAS_CIRCUIT);
+        let info = KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit };
         let (hash, is_remembered) = (content.name(), content.is_known());
         Ok(Prepared { info, hash, is_checked_now: is_new, is_remembered, stages: vec![opened, stage] })
     })

@@ -63,7 +63,8 @@ fn set_up(r1cs: &R1cs<'_>, ptau: &PtauFile, files: &Files<'_>, progress: &dyn Pr
     let output = writer.finish(&header).map_err(|e| failed(write_error(e)))?;
     let file_bytes = output.written();
     output::commit([output])?;
-    let key = KeyInfo { protocol: Protocol::Fflonk, curve, variables, publics, domain, file_bytes };
+    let protocol = Protocol::Fflonk;
+    let key = KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit: true };
     let constraints = r1cs.header.n_constraints as usize;
     Ok(SetupReport { key, constraints, gates: Some(shape.gates), stages: vec![made, stage("make key", started)] })
 }

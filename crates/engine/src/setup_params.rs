@@ -58,7 +58,7 @@ pub fn setup_params(
     let tandem_groth16::Shape { variables, publics, domain } = key.shape;
     let protocol = Protocol::Groth16;
     Ok(SetupReport {
-        key: KeyInfo { protocol, curve, variables, publics, domain, file_bytes },
+        key: KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit: false },
         constraints: circuit.header.n_constraints as usize,
         gates: None,
         stages: vec![read, stage("make key", started)],

@@ -54,7 +54,8 @@ fn setup_on<C: Curve>(
     let file_bytes = output.written();
     output::commit([output])?;
     let Shape { variables, publics, domain, .. } = shape;
-    let key = KeyInfo { protocol: Protocol::Plonk, curve: C::ID, variables, publics, domain, file_bytes };
+    let (protocol, curve) = (Protocol::Plonk, C::ID);
+    let key = KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit: true };
     let constraints = r1cs.header.n_constraints as usize;
     Ok(SetupReport { key, constraints, gates: Some(shape.gates), stages: vec![made, stage("make key", started)] })
 }

@@ -2,11 +2,12 @@
 
 use crate::resident::StagedFor;
 use crate::{Error, KeyInfo, Result};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tandem_formats::{Wtns, WtnsHeader};
-use tandem_groth16::Witness as Values;
-use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId, HostBuf};
+use tandem_formats::{Sides, SidesRef, Wtns, WtnsHeader};
+use tandem_groth16::{Evaluations, Witness as Values};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, HostBuf};
 use zeroize::Zeroizing;
 
 /// The values of a circuit's wires. A secret: wiped when dropped. A clone is the same values, not a copy of them.
@@ -40,10 +41,13 @@ impl Witness {
         from: impl std::io::Read,
         name: &Path,
         key: &KeyInfo,
-        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+        room: impl Fn(usize) -> Option<HostBuf<Canonical>>,
     ) -> Result<Witness> {
         tandem_ops::threads::ready()?;
         let started = Instant::now();
+        if !key.has_circuit {
+            return Self::of_both(Wtns::read_with_sides(from, name, key.sides(), room)?, name, started);
+        }
         let expected = WtnsHeader { curve: key.curve, count: key.variables as u32 };
         let Wtns { curve, values } = Wtns::read_in(from, name, expected, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, name))?;
@@ -53,15 +57,44 @@ impl Witness {
     pub(crate) fn read_in(
         path: &Path,
         key: Option<&KeyInfo>,
-        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+        room: impl Fn(usize) -> Option<HostBuf<Canonical>>,
     ) -> Result<Witness> {
         tandem_ops::threads::ready()?;
         let started = Instant::now();
+        if let Some(key) = key.filter(|key| !key.has_circuit) {
+            return Self::of_both(Wtns::open_with_sides(path, key.sides(), room)?, path, started);
+        }
         // A key's file holds the number in 32 bits.
         let expected = key.map(|key| WtnsHeader { curve: key.curve, count: key.variables as u32 });
         let Wtns { curve, values } = Wtns::open_in(path, expected, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
         Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// A witness with the sides that its file has.
+    fn of_both((witness, sides): (Wtns, Option<Sides>), path: &Path, started: Instant) -> Result<Witness> {
+        let failed = |e| Error::prover(e, path);
+        let mut values = AnyValues::new(witness.curve, witness.values).map_err(failed)?;
+        if let (AnyValues::Bls12_381(of), Some(Sides { a, b, in_a, in_b })) = (&values, sides) {
+            let evaluations = Evaluations::check(a, b, in_a, in_b).map_err(failed)?;
+            values = AnyValues::Bls12_381(of.clone().with_evaluations(evaluations));
+        }
+        Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// Writes a `.wtns` file with the sides of the constraints, which this has from [`Witness::with_circuit`] or
+    /// [`Engine::assignment`](crate::Engine::assignment). A proof with a key of bellperson needs nothing else. The same witness gives the
+    /// same bytes.
+    ///
+    /// # Errors
+    /// This has no sides; writing fails.
+    pub fn write_with_sides(&self, out: impl Write) -> io::Result<()> {
+        let none = || io::Error::new(io::ErrorKind::InvalidInput, "the witness has no sides of constraints");
+        let AnyValues::Bls12_381(values) = &self.values else { return Err(none()) };
+        let sides = values.evaluations().ok_or_else(none)?;
+        let (in_a, in_b) = (sides.named_in_a(), sides.named_in_b());
+        let sides = SidesRef { a: sides.a(), b: sides.b(), in_a, in_b };
+        Wtns::write_with_sides(out, Bls12_381::ID, values.values(), sides)
     }
 
     /// Takes the bytes of a `.wtns` file. They are the caller's to wipe.

@@ -91,6 +91,88 @@ fn a_store_loads_and_evicts() {
     prove();
 }
 
+/// Witness files with the sides of the constraints: a proof needs no circuit, other programs find the witness, and what is damaged is refused.
+#[test]
+fn a_witness_with_sides_needs_no_circuit() {
+    let files = Files::new(5);
+    let mut bytes = Vec::new();
+    files.witness().write_with_sides(&mut bytes).unwrap();
+    let (path, cut) = (files.at("sides.wtns"), fs::metadata(files.at("wtns")).unwrap().len() as usize);
+    fs::write(&path, &bytes).unwrap();
+    // The plain witness, but for the number of sections, and the section behind it.
+    let plain = fs::read(files.at("wtns")).unwrap();
+    assert!(bytes[..8] == plain[..8] && bytes[8] == 3 && bytes[12..cut] == plain[12..]);
+    assert!(Wtns::open(&path).unwrap().values[..] == Wtns::open(files.at("wtns")).unwrap().values[..]);
+    assert!(Wtns::parse(&bytes).unwrap().values[..] == Wtns::parse(&plain).unwrap().values[..]);
+    let mut again = Vec::new();
+    files.witness().write_with_sides(&mut again).unwrap();
+    assert!(again == bytes);
+    assert!(Witness::read(&files.at("wtns")).unwrap().write_with_sides(&mut again).is_err());
+
+    let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap();
+    let key = engine.load_key(&files.at("params"), KeyCheck::Once, &Silent).unwrap();
+    let stream = |bytes: &[u8]| engine.read_witness_from(bytes, &path, &key);
+    let read = || engine.read_witness_for(&path, &key).unwrap();
+    for witness in [read(), stream(&bytes).unwrap(), Witness::read_for(&path, key.info()).unwrap()] {
+        let proved = engine.prove(&key, &witness, &Silent).unwrap();
+        assert!(proved.fallback.is_none());
+        files.verifier().verify(&proved.publics, &proved.proof).unwrap();
+    }
+    // A plain one is read, and proves with the circuit alone.
+    let without = stream(&plain).unwrap();
+    assert!(engine.prove(&key, &without, &Silent).unwrap_err().to_string().contains("--r1cs"));
+    engine.prove(&key, &without.with_circuit(&files.at("r1cs")).unwrap(), &Silent).unwrap();
+
+    let info = key.info();
+    let start = cut + 12;
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let [rows, in_a, in_b] = [0, 4, 8].map(|at| word(start + at));
+    assert!(rows <= info.domain && in_a > 2 && in_b > 2 && in_b < info.variables);
+    let sides = start + 12 + 4 * (in_a + in_b);
+    assert_eq!(bytes.len(), sides + 64 * rows);
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        bytes
+    };
+    let refused = |bytes: &[u8]| stream(bytes).map(drop).unwrap_err().to_string();
+    for end in (cut..bytes.len()).step_by(7) {
+        let why = refused(&bytes[..end]);
+        assert!(why.contains("the file ends") || why.contains("bytes"), "{end}: {why}");
+    }
+    let most = info.domain as u32 + 1;
+    for (bytes, parts) in [
+        (with(start, &most.to_le_bytes()), ["expected at most", "rows"]),
+        (with(start, &u32::MAX.to_le_bytes()), ["expected at most", "rows"]),
+        (with(start + 4, &(info.variables as u32 + 1).to_le_bytes()), ["expected at most", "wires"]),
+        (with(start + 8, &u32::MAX.to_le_bytes()), ["expected at most", "wires"]),
+        (with(start, &(rows as u32 - 1).to_le_bytes()), ["expected", "rows"]),
+        (with(start + 8, &(in_b as u32 - 1).to_le_bytes()), ["expected", "wires"]),
+        (with(start + 12, &bytes[start + 16..start + 20]), ["points in A", ""]),
+        (with(start + 12 + 4 * in_a, &u32::MAX.to_le_bytes()), ["points in B", ""]),
+        (with(sides, &[255; 32]), ["row 0 of a", "modulus"]),
+        (with(bytes.len() - 32, &[255; 32]), ["of b", "modulus"]),
+        (with(cut + 4, &5u64.to_le_bytes()), ["expected 12 bytes or more", "sides"]),
+        ([&with(8, &[4]), &bytes[cut..]].concat(), ["found it a second time", "sides"]),
+        ([&bytes[..], &[0]].concat(), ["expected the end of the file", ""]),
+    ] {
+        let why = refused(&bytes);
+        assert!(parts.iter().all(|part| why.contains(part)), "{parts:?}: {why}");
+    }
+    // Elements and wires that are others': no proof.
+    for bytes in
+        [with(sides, &bytes[sides + 32..sides + 64]), with(start + 12 + 4 * (in_a - 1), &u32::MAX.to_le_bytes())]
+    {
+        let proved = stream(&bytes).and_then(|witness| engine.prove(&key, &witness, &Silent));
+        assert!(matches!(proved, Err(Error::Unsatisfied(_) | Error::BadInput(_))), "{proved:?}");
+    }
+    // A key that holds its circuit passes the sides over.
+    let zkey = files.at("zkey");
+    setup(&files.at("r1cs"), &zkey, &SetupOptions { seed: Some("a test".into()) }, &Silent).unwrap();
+    let key = engine.load_key(&zkey, KeyCheck::Once, &Silent).unwrap();
+    engine.prove(&key, &engine.read_witness_for(&path, &key).unwrap(), &Silent).unwrap();
+}
+
 /// A device that computes wrongly: the CPU makes the proof, and it is reported.
 #[test]
 fn the_cpu_takes_over() {
@@ -338,6 +420,7 @@ fn partitions_of_filecoin_are_planned() {
         )
     };
     let porep = of(27, 328, 130_169_893, 129_753_292, 33_112_281);
+    let small = of(20, 328, 1_016_953, 1_013_698, 258_690);
     let text = of(26, 328, 25_165_403, 25_165_403, 11_671_520);
     for (queries, gib, points_stay, most_pieces) in [
         (porep, 79.1, true, 8),
@@ -345,6 +428,8 @@ fn partitions_of_filecoin_are_planned() {
         (porep, 24.0, false, 64),
         (text, 79.1, true, 1),
         (text, 16.0, false, 16),
+        // A limit so low that a GPU makes no rounds: nothing is kept free for them.
+        (small, 0.684, true, 4),
     ] {
         let schedule = schedule(CurveId::Bls12_381, queries, 1, Layout::Auto);
         let of = Planned {

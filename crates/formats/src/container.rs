@@ -37,6 +37,9 @@ impl FileKind {
 
     /// The name of a section.
     pub fn section_name(self, id: u32) -> &'static str {
+        if (self, id) == (FileKind::Wtns, crate::wtns::SIDES) {
+            return "sides";
+        }
         let names: &[&str] = match self {
             FileKind::Zkey => &[
                 "protocol",

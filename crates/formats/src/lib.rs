@@ -5,7 +5,7 @@
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`]; piece by piece [`ZkeyOutline::read`] | [`ZkeyWriter`] |
 //! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
 //! | `.zkey` (FFLONK) | [`FflonkZkey::parse`] | [`FflonkWriter`] |
-//! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
+//! | `.wtns` | [`Wtns::open`], [`Wtns::open_with_sides`] | [`Wtns::write`], [`Wtns::write_with_sides`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
 //! | `.sym` | [`sym::names_of`] | |
 //! | `.params` (Groth16 of bellperson) | [`ParamsOutline::read`] | [`write_params`] |
@@ -54,7 +54,7 @@ pub use plonk::{PlonkFile, PlonkHeader, PlonkOutline, PlonkWriter, PlonkZkey};
 pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
 pub use system::{give_memory_back, keep_small_pieces, on_abort};
-pub use wtns::{Wtns, WtnsHeader};
+pub use wtns::{Expected as ExpectedSides, Sides, SidesRef, Wtns, WtnsHeader};
 pub use zkey::{Coef, Coefs, Matrices, Protocol, Zkey, ZkeyFile, ZkeyHeader, ZkeyOutline, ZkeySection, ZkeyWriter};
 
 /// The example of the README is a test.

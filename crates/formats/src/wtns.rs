@@ -5,7 +5,14 @@
 //! 2 values   count x 32 bytes, the integers below r
 //! ```
 //!
+//! A file may have the sides of the constraints, too ([`Sides`]).
+//!
 //! A witness is a secret: it is held in memory that is wiped when dropped, and no error shows a value of it.
+
+mod sides;
+
+pub(crate) use sides::SIDES;
+pub use sides::{Expected, Sides, SidesRef};
 
 use crate::container::{misuse, read_start, section_head, Container, ContainerWriter, Heads, Reader, START_BYTES};
 use crate::error::{FormatError, InFile, Place, Result};
@@ -115,7 +122,7 @@ impl Wtns {
             return Self::of_file(&RegularFile::open(path)?, expected, room).in_file(path);
         }
         let mut stream = Stream { from: open_stream(path)?, at: 0 };
-        Self::of_stream(&mut stream, expected, room).in_file(path)
+        Self::of_stream(&mut stream, expected, room, &mut pass_over).in_file(path)
     }
 
     /// Reads a witness from front to back, as out of a pipe: the header comes before the values. `expected` and `room` are those of
@@ -129,7 +136,7 @@ impl Wtns {
         expected: WtnsHeader,
         room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
     ) -> Result<Self> {
-        Self::of_stream(&mut Stream { from, at: 0 }, Some(expected), room).in_file(name)
+        Self::of_stream(&mut Stream { from, at: 0 }, Some(expected), room, &mut pass_over).in_file(name)
     }
 
     fn of_file(
@@ -148,10 +155,12 @@ impl Wtns {
         Ok(Self { curve: header.curve, values })
     }
 
+    /// `other` reads or passes over the sections that are none of a witness's own, each to its end.
     fn of_stream<R: Read>(
         stream: &mut Stream<R>,
         expected: Option<WtnsHeader>,
         room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+        other: &mut dyn FnMut(&mut Stream<R>, u32, u64) -> Result<()>,
     ) -> Result<Self> {
         let mut start = [0; START_BYTES];
         let got = stream.read(&mut start)?;
@@ -189,7 +198,7 @@ impl Wtns {
                     let problem = "expected this section once, found it a second time";
                     return Err(FormatError::at(place, problem));
                 }
-                _ => stream.skip(len, id)?,
+                _ => other(stream, id, len)?,
             }
         }
         if stream.read(&mut [0])? != 0 {
@@ -219,16 +228,24 @@ impl Wtns {
     /// The values are none of a witness: the first is not 1, one is not below the modulus, or there are more than 2^32 - 1; writing
     /// fails.
     pub fn write(out: impl Write, curve: CurveId, values: &[Canonical]) -> io::Result<()> {
+        Self::write_all(out, curve, values, None)
+    }
+
+    fn write_all(out: impl Write, curve: CurveId, values: &[Canonical], sides: Option<SidesRef<'_>>) -> io::Result<()> {
         let count = u32::try_from(values.len()).map_err(|_| misuse("more than 2^32 - 1 values"))?;
         check_values(values, curve, Place::default())
             .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.bare()))?;
-        let mut out = ContainerWriter::new(out, FileKind::Wtns, 2, 2)?;
+        let mut out = ContainerWriter::new(out, FileKind::Wtns, 2, 2 + u32::from(sides.is_some()))?;
         out.section(1, 40)?;
         out.write(&32u32.to_le_bytes())?;
         out.write(bytemuck::cast_slice(modulus::scalar(curve)))?;
         out.write(&count.to_le_bytes())?;
         out.section(2, values.len() as u64 * 32)?;
         out.write(bytemuck::cast_slice(values))?;
+        if let Some(sides) = sides {
+            out.section(SIDES, sides.bytes())?;
+            sides.write(|bytes| out.write(bytes))?;
+        }
         out.finish().map(drop)
     }
 }
@@ -318,6 +335,10 @@ impl<R: Read> Stream<R> {
         bytes.chunks_mut(PIECE_BYTES).zip(&pieces).for_each(|(to, piece)| to.copy_from_slice(piece));
         Ok(values)
     }
+}
+
+fn pass_over<R: Read>(stream: &mut Stream<R>, id: u32, len: u64) -> Result<()> {
+    stream.skip(len, id)
 }
 
 fn no_room(len: u64) -> FormatError {

@@ -558,7 +558,7 @@ fn memory_plans<C: Curve, B: ProofBackend<C>>(
     let may_wait = b2.may_wait() && [a, b1, l, h].iter().all(|section| section.may_wait());
     let may_wait = may_wait && info.kind != DeviceKind::Cpu;
     let points = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
-    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2);
+    let sum = |scalars, g2, memory| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2, memory);
     let of = Planned { queries, schedule, points, sum: &sum, may_wait, may_cut };
     info.free_bytes.iter().enumerate().map(|(lane, &free)| plan::memory_plan(&of, (Lane(lane), free))).collect()
 }

@@ -48,6 +48,22 @@ pub struct MsmRequest {
     pub pipelined: bool,
 }
 
+/// Bytes of a lane's memory that a sum takes beside scalars and points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SumBytes {
+    /// What it cannot do without: digits, what puts them in order, and buckets.
+    pub least: u64,
+    /// What it takes beside that where it finds room, and is faster with.
+    pub faster: u64,
+}
+
+impl SumBytes {
+    /// All of it.
+    pub fn all(self) -> u64 {
+        self.least.saturating_add(self.faster)
+    }
+}
+
 /// Scalars taken apart into digits and put in order, for any number of sums.
 pub trait ScalarRecoding<C: Curve>: Backend {
     /// How to take scalars apart, and how to hold points; decided by a pure function of the request and the device.
@@ -71,13 +87,13 @@ pub trait ScalarRecoding<C: Curve>: Backend {
         Ok(vec![self.plan(lane, request)?])
     }
 
-    /// Bytes of a lane's memory, about, that a sum over so many scalars takes beside these and the points, of G2 if it is said: digits, put in
-    /// order, and buckets. It is the most that any plan takes that holds points once.
-    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
+    /// What a sum over so many scalars takes, about, of a lane that may take `memory_bytes` in all, beside these and the points, which are
+    /// held once; of G2 if it is said.
+    fn sum_bytes(&self, scalars: usize, g2: bool, memory_bytes: u64) -> SumBytes {
         /// 26 windows of a 4-byte key and a 4-byte index, twice.
         const DIGITS: u64 = 26 * 8 * 2;
-        let _ = g2;
-        (scalars as u64).saturating_mul(DIGITS)
+        let _ = (g2, memory_bytes);
+        SumBytes { least: (scalars as u64).saturating_mul(DIGITS), faster: 0 }
     }
 
     /// Takes `scalars` apart: as many as the plan says, or fewer. Fewer count as if zeros followed: a sum is then one over the points

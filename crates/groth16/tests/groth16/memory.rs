@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use tandem_groth16::plan::{
     memory_plan, schedule, Layout, MemoryPlan, Planned, PointBytes, Queries, Schedule, Shape, WireSet,
 };
-use tandem_ops::{CurveId, Lane};
+use tandem_ops::{CurveId, Lane, SumBytes};
 
 const BLS: PointBytes = PointBytes { g1: 96, g2: 192 };
 
@@ -55,8 +55,21 @@ fn pieces_are_all_that_was_cut() {
 }
 
 fn plan(queries: Queries, schedule: &Schedule, may: (bool, bool), limit: u64) -> MemoryPlan {
-    // As a GPU has it for large sums.
-    let sum = |scalars: usize, g2: bool| scalars as u64 * 160 + (1u64 << if g2 { 31 } else { 30 }).min(limit / 32);
+    plan_with(queries, schedule, may, limit, true)
+}
+
+/// As a GPU has it for large sums, which are made in rounds from 4 GiB on, over G2 from 8.
+fn plan_with(queries: Queries, schedule: &Schedule, may: (bool, bool), limit: u64, has_rounds: bool) -> MemoryPlan {
+    let rounds = |g2: bool, memory: u64| {
+        let bytes = 1u64 << if g2 { 31 } else { 30 };
+        if has_rounds && memory >= 4 * bytes {
+            bytes
+        } else {
+            0
+        }
+    };
+    let sum =
+        |scalars: usize, g2: bool, memory: u64| SumBytes { least: scalars as u64 * 160, faster: rounds(g2, memory) };
     let (may_wait, may_cut) = may;
     let of = Planned { queries, schedule, points: BLS, sum: &sum, may_wait, may_cut };
     memory_plan(&of, (Lane(0), limit))
@@ -73,7 +86,8 @@ fn points_stay_where_there_is_room() {
     for (lanes, may_cut) in [(1, true), (1, false), (2, true), (2, false)] {
         let queries = queries(26);
         let schedule = schedule(CurveId::Bls12_381, queries, lanes, Layout::Split);
-        let of = |gib: u64, may_wait| plan(queries, &schedule, (may_wait, may_cut), gib << 30);
+        let of = |gib: u64, may_wait| plan_with(queries, &schedule, (may_wait, may_cut), gib << 30, false);
+        let mut have_rounds = false;
         let (mut last, mut ways) = ((0, vec![usize::MAX; 9]), BTreeMap::new());
         for gib in 3..150 {
             let plan = of(gib, true);
@@ -83,7 +97,13 @@ fn points_stay_where_there_is_room() {
             assert!(way > last.0 || way == last.0 && fewer, "{gib} GiB: {plan}");
             assert!(plan.fits() || way == 0, "{plan}");
             assert!(may_cut || !plan.points_stay || plan.most_pieces() == 1, "{plan}");
-            ways.entry(way).or_insert_with(Vec::new).push(plan.most_pieces());
+            // With what makes sums faster it is the same way, and no sum has many more pieces; it fits no less.
+            let with = super::memory::plan(queries, &schedule, (true, may_cut), gib << 30);
+            let (way_with, pieces_with) = rank(&with);
+            let few = pieces_with.iter().zip(&pieces).all(|(with, without)| (*without..=3 * without).contains(with));
+            assert!(way_with == way && with.fits() == plan.fits() && few, "{gib} GiB: {with} and {plan}");
+            have_rounds |= with.stages != plan.stages;
+            ways.entry(way).or_insert_with(Vec::new).push(with.most_pieces());
             last = (way, pieces);
             let stays = of(gib, false);
             assert!(stays.points_stay && (stays.fits() || stays.most_pieces() == 1), "{stays}");
@@ -94,6 +114,7 @@ fn points_stay_where_there_is_room() {
                 assert!(stays.point_room() - points == stays.limit - stays.peak(), "{stays}");
             }
         }
+        assert!(have_rounds);
         assert_eq!(last, (3, vec![1; last.1.len()]));
         assert!(ways.contains_key(&0) && ways.contains_key(&3), "{ways:?}");
         assert_eq!(ways[&3].iter().any(|&pieces| pieces > 1), may_cut, "{ways:?}");

@@ -21,7 +21,7 @@ use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
-    Scalars, Stored, Timeline,
+    Scalars, Stored, SumBytes, Timeline,
 };
 use zeroize::Zeroizing;
 
@@ -60,8 +60,8 @@ pub struct MsmDigits {
 }
 
 /// What a sum over so many scalars takes on a GPU beside these and the points, as [`ScalarRecoding::sum_bytes`] has it. No GPU is needed.
-pub fn sum_bytes<C: Curve>(scalars: usize, g2: bool) -> u64 {
-    memory::sum_bytes(scalars, g2, Field::of::<C>())
+pub fn sum_bytes<C: Curve>(scalars: usize, g2: bool, memory_bytes: u64) -> SumBytes {
+    memory::sum_bytes(scalars, g2, Field::of::<C>(), memory_bytes)
 }
 
 /// A set of points with its multiples, level after level.
@@ -172,8 +172,8 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
         Ok(plans)
     }
 
-    fn sum_bytes(&self, scalars: usize, g2: bool) -> u64 {
-        sum_bytes::<C>(scalars, g2)
+    fn sum_bytes(&self, scalars: usize, g2: bool, memory_bytes: u64) -> SumBytes {
+        sum_bytes::<C>(scalars, g2, memory_bytes)
     }
 
     fn recode(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
