@@ -6,7 +6,7 @@ use tandem_service::SETTINGS;
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
 pub(crate) const VARIABLES: [(&str, &str, &str); 17] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
-    ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
+    ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split, each or blueprint"),
     ("TANDEM_GPU_MEMORY", "--gpu-memory", "memory to take of each GPU, at most, such as 16GiB"),
     ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),
     ("TANDEM_COLOR", "--color", "auto, always or never"),

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use support::{refused_in, root, run, run_in};
 
 /// Benches that take a moment, without what is drawn.
-const BENCHES: [&[&str]; 12] = [
+const BENCHES: [&[&str]; 14] = [
     &["ntt", "--log-n", "4..5", "--runs", "1", "--device", "sim:2"],
+    &["ntt", "--log-n", "4..5", "--runs", "1", "--device", "sim:4", "--as", "spread,cube", "--exchange", "nvlink,host"],
+    &["words", "--log-n", "10", "-n", "2", "--device", "sim:2"],
     &["msm", "--log-n", "4..5", "--runs", "1", "--device", "sim:2", "--scalars", "random,equal"],
     &["poseidon", "--log-n", "2..3", "--runs", "1", "--device", "cpu"],
     &["reduce", "--log-n", "10..11", "--runs", "1", "--device", "sim:2"],

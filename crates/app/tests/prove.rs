@@ -273,9 +273,59 @@ fn a_plan_is_told_before_the_proof() {
     let each = told(&[&groth16[..], &["--more", "w", "p2", "x2"]].concat(), "sim:3", "each");
     assert_eq!(each[0], "3 provers, each with a lane of its own and a proof of its own");
     assert_eq!(each[1], "transforms: a on lane 0, b on lane 0, c from lane 0 to lane 0");
+    let blueprint = told(&groth16, "sim:2", "blueprint");
+    assert!(blueprint[1].starts_with("lane 1: witness 0..") && blueprint[1].contains("points, B1 "), "{blueprint:?}");
+    let has = |text: &str| blueprint.iter().any(|line| line.starts_with(text));
+    assert!(has("all points on lane 1, which reads the witness on lane 0;") && has("foretold: "), "{blueprint:?}");
+    let steps = [
+        "1 witness, matrices",
+        "2 quotient",
+        "3 sums L, H",
+        "4 C",
+        "1 points",
+        "2 sums A, B1",
+        "3 sum B2",
+        "4 A, B1 for C",
+    ];
+    assert!(has("memory of lane 1: points stay there") && steps.iter().all(|step| has(step)), "{blueprint:?}");
     assert_eq!(told(&plonk, "sim:3", "split"), ["sums over 3 lanes, cosets on 0, 1, 2"]);
     assert_eq!(told(&plonk, "cpu", "auto"), ["sums over 1 lane, cosets on 0, 0, 0"]);
     assert!(!run_in(at, 0, &groth16).1.contains("plan: "));
+    // The blueprint is for two GPUs and one protocol.
+    let refused = |args: &[&str], device: &str, part: &str| {
+        let (_, stderr) = run_in(at, 2, &[args, &["--device", device, "--schedule", "blueprint"]].concat());
+        assert!(stderr.contains(part), "{stderr}");
+    };
+    refused(&groth16, "sim:3", "this schedule is for 2 GPUs and the device sim:3 is 3: name 2, as --device cuda:0,1");
+    refused(&groth16, "cpu", "this schedule is for 2 GPUs and the device cpu is 1");
+    refused(&plonk, "sim:2", "the schedule blueprint is for Groth16 keys with matrices (.zkey); this one is of PLONK");
+}
+
+/// Ways of transforms that do not go together are refused.
+#[test]
+fn a_cube_is_measured_in_one_form() {
+    let folder = folder();
+    for (args, part) in [
+        (&["ntt", "--as", "spread", "--exchange", "host"][..], "--exchange is of --as cube"),
+        (&["ntt", "--exchange", "host", "--inverse"], "a cube is measured from natural to bit-reversed order"),
+        (&["ntt", "--as", "cube", "--batch", "2"], "a cube is measured from natural to bit-reversed order"),
+        (&["ntt", "--as", "cube", "--field", "goldilocks", "--device", "cpu"], "expected bn254 or bls12-381"),
+        (&["words", "--log-n", "32"], "7..=31"),
+    ] {
+        let (_, stderr) = run_in(folder.path(), 2, &[&["bench"], args].concat());
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    let bench =
+        ["bench", "ntt", "--log-n", "10", "--as", "spread,cube", "--exchange", "nvlink,host", "--device", "sim:4"];
+    let (stdout, _) = run_in(folder.path(), 0, &[&bench[..], &["--runs", "1", "--json", "-"]].concat());
+    let rows: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let way = |row: &Value| (row["as"].as_str().map(String::from), row["exchange"].as_str().map(String::from));
+    let of = |exchange: &str| (Some("cube".to_string()), Some(exchange.to_string()));
+    assert_eq!(rows.iter().map(way).collect::<Vec<_>>(), [(None, None), of("nvlink"), of("host")]);
+    assert!(
+        rows[1..].iter().all(|row| row["lanes"] == 4 && row["exchange_ms_median"].as_f64().unwrap() > 0.0),
+        "{rows:?}"
+    );
 }
 
 #[test]

@@ -50,7 +50,8 @@ enum Bench {
     /// fastest, all others on the first
     #[command(after_help = "Examples:\n  tandem bench ntt --field bn254 --log-n 16..20\n  \
                             tandem bench ntt --field bls12-381 --log-n 32 --device cuda:0,1\n  \
-                            tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift")]
+                            tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift\n  \
+                            tandem bench ntt --log-n 24 --as spread,cube --exchange nvlink,host")]
     Ntt(ntt::NttBench),
     /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest
     #[command(

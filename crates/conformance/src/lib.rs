@@ -216,6 +216,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
+            $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
@@ -231,6 +232,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
+            $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

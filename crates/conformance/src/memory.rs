@@ -23,6 +23,7 @@ impl<B: Backend> Suite<'_, B> {
             self.round_trips(lane, &samples::canonical::<Bn254>(&elements))?;
             self.round_trips(lane, &points)?;
         }
+        self.copies_of_all(&scalars)?;
         self.uploads_to_all(&scalars)?;
         self.uploads_beside(&scalars)?;
         self.order(&scalars)?;
@@ -63,6 +64,36 @@ impl<B: Backend> Suite<'_, B> {
             }
         }
         Ok(())
+    }
+
+    /// A piece of each lane to each lane at once, from memory that is used again meanwhile.
+    fn copies_of_all(&mut self, values: &[Mont]) -> Outcome {
+        let backend = self.backend;
+        for n in SIZES {
+            let rotated = |lane: Lane| [&values[lane.0 + 1..], &values[..lane.0 + 1]].concat();
+            let whole = self.lanes().map(|lane| backend.upload(lane, &rotated(lane))).collect::<Result<Vec<_>, _>>()?;
+            let ends: Vec<usize> = self.lanes().map(|to| (n + 3 * to.0).min(values.len())).collect();
+            let pairs = whole.iter().flat_map(|from| self.lanes().map(move |to| (from, to)));
+            let copies: Vec<_> =
+                pairs.map(|(from, to)| (from, ends[to.0] - n.min(ends[to.0])..ends[to.0], to)).collect();
+            let copied = backend.copy_all(&copies)?;
+            self.that(copied.len() == copies.len(), "copies of all: their number")?;
+            let what: Vec<_> = copies.iter().map(|(from, range, to)| (from.lane(), range.clone(), *to)).collect();
+            drop(copies);
+            drop(whole);
+            let over = self.lanes().map(|lane| backend.upload(lane, &vec![Mont([7; 4]); values.len()]));
+            let over = over.collect::<Result<Vec<_>, _>>()?;
+            for (buf, (from, range, to)) in copied.iter().zip(what) {
+                self.that(buf.lane() == to, "copies of all: the buffer's lane")?;
+                let expected = &rotated(from)[range.clone()];
+                self.holds(buf, expected, format_args!("{range:?} from lane {} to {} beside others", from.0, to.0))?;
+            }
+            drop(over);
+        }
+        let buf = backend.upload(Lane(0), &values[..3])?;
+        self.that(backend.copy_all::<Mont>(&[])?.is_empty(), "no copies at all")?;
+        self.refused(backend.copy_all(&[(&buf, 0..3, Lane(0)), (&buf, 1..4, Lane(0))]), "copies past the end")?;
+        self.refused(backend.copy_all(&[(&buf, 0..3, Lane(backend.lanes()))]), "copies to a lane that is not there")
     }
 
     /// One source for several lanes, in any order of them.

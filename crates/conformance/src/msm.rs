@@ -3,7 +3,9 @@
 use crate::samples::{self, Fr, POINTS, SCALARS};
 use crate::{Failure, Outcome, Suite};
 use ark_ec::{AdditiveGroup, PrimeGroup};
-use tandem_ops::{naive, Backend, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding};
+use tandem_ops::{
+    naive, Backend, Canonical, Curve, DeviceKind, Error, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding,
+};
 use tandem_ops::{Outside, ProofBackend, Scalars, SplitMsm, Stored, Timeline};
 
 /// What a plan may take: all memory that there is, for points that are summed again and again.
@@ -130,7 +132,46 @@ impl<B: Backend> Suite<'_, B> {
         self.advised::<C::G1>()?;
         self.advised::<C::G2>()?;
         self.prefixes::<C>()?;
+        for n in [1, 10, 1 << self.log_n] {
+            self.far::<C::G1>(n)?;
+            self.far::<C::G2>(n / 4)?;
+        }
         self.mismatches::<C>()
+    }
+
+    /// Each lane sums over points in the memory of each other one, which are dropped, and their memory used again, while it does.
+    fn far<G: Group>(&mut self, n: usize) -> Outcome
+    where
+        B: ProofBackend<G::Curve> + Msm<G>,
+    {
+        let backend = self.backend;
+        let set = Set::<G>::new("with infinities", 0, n, n as u64);
+        let values = samples::scalars::<G::Curve>("like a witness", n, &mut samples::rng(n as u64));
+        let canonical = samples::canonical::<G::Curve>(&values);
+        let pairs = self.lanes().flat_map(|home| self.lanes().map(move |lane| (home, lane)));
+        for (home, lane) in pairs.filter(|(home, lane)| home != lane).collect::<Vec<_>>() {
+            let memory_bytes = backend.info().free_bytes[home.0] / 16;
+            let request = MsmRequest { scalars: n, sets: vec![set.spec()], memory_bytes, uses: 1000, pipelined: true };
+            let plan = ScalarRecoding::<G::Curve>::plan(backend, lane, &request)?;
+            let scalars = backend.upload(lane, &canonical)?;
+            let digits = ScalarRecoding::<G::Curve>::recode(backend, &plan, Scalars::Canonical(&scalars))?;
+            let load = |points: &[G::Point]| Msm::<G>::load(backend, home, &plan, 0, Stored::from(points));
+            let sum = {
+                let bases = load(&set.points)?;
+                match Msm::<G>::msm(backend, &bases, &digits, &Timeline::none()) {
+                    // The GPUs have no way to each other's memory.
+                    Err(Error::Invalid { .. }) if backend.info().kind == DeviceKind::Cuda => continue,
+                    sum => sum?,
+                }
+            };
+            let mut others = set.points.clone();
+            others.rotate_left(n.min(1));
+            let others = load(&others)?;
+            let what = format!("{n} points of {} on lane {}, summed by lane {}", G::NAME, home.0, lane.0);
+            self.sum(&set, &canonical, &values, sum.wait()?, false, &what)?;
+            drop(others);
+        }
+        Ok(())
     }
 
     /// Sums in both groups by every plan that the backend may choose: windows of all widths, tables of many sizes, rounds of affine
@@ -467,10 +508,11 @@ impl<B: Backend> Suite<'_, B> {
         )?;
         if first != last {
             let there = backend.upload(last, &scalars[..10])?;
-            // Either step may be the one to notice.
-            let digits = ScalarRecoding::<C>::recode(backend, &this, Scalars::Canonical(&there));
-            let refused = digits.and_then(|digits| Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none()));
-            self.refused(refused, "points and digits of different lanes")?;
+            let foreign = ScalarRecoding::<C>::recode(backend, &other, Scalars::Canonical(&there))?;
+            self.refused(
+                Msm::<C::G1>::msm(backend, &bases, &foreign, &Timeline::none()),
+                "points and digits of different plans and lanes",
+            )?;
         }
         // After all that was refused, the same objects still work.
         let digits = ScalarRecoding::<C>::recode(backend, &this, Scalars::Canonical(&full))?;

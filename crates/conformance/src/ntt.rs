@@ -1,5 +1,6 @@
 //! The number-theoretic transform, in all its forms.
 
+mod cube;
 mod products;
 mod spread;
 

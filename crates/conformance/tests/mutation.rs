@@ -60,6 +60,7 @@ parts!(
     ntt Bn254,
     ntt_products Bn254,
     ntt_spread Bn254,
+    ntt_cube Bn254,
     spmv Bn254,
     msm Bn254,
     poseidon Bn254,

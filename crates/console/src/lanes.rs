@@ -4,8 +4,16 @@ use serde_json::{json, Value};
 use tandem_engine::Span;
 
 /// Spans that move data; all others compute.
-const COPIES: [&str; 6] =
-    ["upload witness", "upload a", "upload b", "upload points", "exchange pieces", "copy to lane"];
+const COPIES: [&str; 8] = [
+    "upload witness",
+    "upload a",
+    "upload b",
+    "upload matrix A",
+    "upload matrix B",
+    "upload points",
+    "exchange pieces",
+    "copy to lane",
+];
 
 /// Whether it moves data.
 pub fn is_copy(span: &Span) -> bool {

@@ -66,6 +66,8 @@ pub enum Schedule {
     Split,
     /// Each GPU makes proofs of its own, where there are several to make at a time
     Each,
+    /// Two GPUs as a text on NVLink has them: one transforms, the other has all points; of Groth16 alone, for comparison
+    Blueprint,
 }
 
 impl From<Schedule> for tandem_engine::Schedule {
@@ -75,6 +77,7 @@ impl From<Schedule> for tandem_engine::Schedule {
             Schedule::Roles => Self::Together(Layout::Roles),
             Schedule::Split => Self::Together(Layout::Split),
             Schedule::Each => Self::Each,
+            Schedule::Blueprint => Self::Together(Layout::Blueprint),
         }
     }
 }

@@ -268,6 +268,54 @@ impl<T: Pod> DeviceBuffer<T> {
         self.stream.wait(&from.stream.record()?)
     }
 
+    /// Fills the first elements of the first buffer of each of `copies` with the elements of the second one in that range, all at once: the copies
+    /// wait for what all streams had been told before, and not for each other.
+    ///
+    /// # Errors
+    /// A range is past an end; the device failed.
+    pub fn copy_all(copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<()> {
+        let copied = Self::start_all(copies);
+        if copied.is_err() {
+            // The targets may be freed now, before those copies that were started are done.
+            copies.iter().for_each(|(_, from, _)| drop(from.stream.synchronize()));
+        }
+        copied
+    }
+
+    fn start_all(copies: &[(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<()> {
+        let op = "copy on devices";
+        // An event of each stream, once.
+        let events = |streams: &mut dyn Iterator<Item = &Arc<Stream>>| {
+            let mut events: Vec<(Arc<Stream>, Event)> = Vec::new();
+            for stream in streams {
+                if !events.iter().any(|(known, _)| Arc::ptr_eq(known, stream)) {
+                    events.push((stream.clone(), stream.record()?));
+                }
+            }
+            Ok(events)
+        };
+        let wait = |stream: &Arc<Stream>, of: &Arc<Stream>, events: &[(Arc<Stream>, Event)]| {
+            let event = events.iter().find(|(known, _)| Arc::ptr_eq(known, of) && !Arc::ptr_eq(of, stream));
+            event.map_or(Ok(()), |(_, event)| stream.wait(event))
+        };
+        let ready = events(&mut copies.iter().map(|(to, _, _)| &to.stream))?;
+        for (to, from, range) in copies {
+            let (target, _) = to.span(op, &(0..range.len()))?;
+            let (source, bytes) = from.span(op, range)?;
+            if bytes == 0 {
+                continue;
+            }
+            wait(&from.stream, &to.stream, &ready)?;
+            let (there, here) = (to.stream.device().raw(), from.stream.device().raw());
+            let stream = &from.stream;
+            // SAFETY: both spans lie in live buffers, which do not overlap: the target is written by this copy alone. Its stream has been waited
+            // for and waits below, so that neither buffer is changed or freed before the copy is done.
+            stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
+        }
+        let done = events(&mut copies.iter().map(|(_, from, _)| &from.stream))?;
+        copies.iter().try_for_each(|(to, from, _)| wait(&to.stream, &from.stream, &done))
+    }
+
     /// The address and the number of bytes of the elements of `range`.
     pub(crate) fn span(&self, op: &'static str, range: &Range<usize>) -> Result<(*mut u8, usize)> {
         if range.start > range.end || range.end > self.len {

@@ -144,6 +144,12 @@ impl Engine {
             Schedule::Each => Layout::Auto,
         };
         let mut engine = Self::with(team, why, auto, layout)?;
+        let has = engine.report.lanes.len();
+        if let Some(wanted) = layout.lanes().filter(|&wanted| wanted != has) {
+            return Err(Error::input(format!(
+                "this schedule is for {wanted} GPUs and the device {choice} is {has}: name {wanted}, as --device cuda:0,1 or sim:2 do"
+            )));
+        }
         // One proof after the other, a CPU would read them again and again from where there is room for them.
         engine.points_wait = match engine.report.kind {
             DeviceKind::Cpu => false,

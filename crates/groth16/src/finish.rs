@@ -30,6 +30,20 @@ impl<G: Send + 'static> Part<G> {
 
 type PartOf<G> = Part<<G as Group>::Ark>;
 
+/// A sum in G1.
+type Sum<C> = <<C as Curve>::G1 as Group>::Ark;
+
+/// What makes C of A, B1 and all else that is in it.
+pub(crate) type Join<'a, C> = Box<dyn Fn(&Sum<C>, &Sum<C>, Sum<C>) -> Result<Sum<C>> + Send + Sync + 'a>;
+
+/// What of a proof's end does not come from the lanes' sums.
+pub(crate) struct Ending<'a, C: Curve> {
+    pub(crate) terms: Terms<C>,
+    pub(crate) blinding: &'a Blinding<C>,
+    /// Who joins C, if not the host.
+    pub(crate) join: Option<Join<'a, C>>,
+}
+
 /// The lanes' parts of the sums, on their way. That over H only ever occurs with that over L: `c` is both.
 pub(crate) struct Sums<C: Curve> {
     pub(crate) a: Vec<PartOf<C::G1>>,
@@ -66,27 +80,28 @@ impl<C: Curve> Sums<C> {
     /// left to do when its last sum arrives: the products with r and s are other threads' work.
     fn proof(
         self,
-        terms: Terms<C>,
-        blinding: &Blinding<C>,
+        Ending { terms, blinding, join }: Ending<'_, C>,
         request: &Request<'_>,
         host: &mut Vec<HostSpan>,
         ab: impl FnOnce(P1<C>, crate::P2<C>),
     ) -> Result<Proof<C>> {
         let (with_a, with_b) = (OnceLock::new(), OnceLock::new());
+        // Where a lane joins, it multiplies too.
+        let times = |point: Sum<C>, k: &C::Fr| if join.is_some() { point } else { point * k };
         let (a, b, c) = rayon::in_place_scope(|scope| {
             let (with_a, with_b) = (&with_a, &with_b);
             let (terms_b1, b1) = (terms.b1, self.b1);
             scope.spawn(move |_| {
                 let mut host = Vec::new();
                 let b1 = HostSpan::of(&mut host, "wait for B1", || total(terms_b1, b1, "MSM B1", request));
-                _ = with_b.set((b1.map(|b1| b1 * *blinding.r), host));
+                _ = with_b.set((b1.map(|b1| times(b1, &blinding.r)), host));
             });
             let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2, "MSM B2", request))?;
             let b = C::G2::from_ark(&b2.into_affine());
             let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a, "MSM A", request))?;
             let a = C::G1::from_ark(&a1.into_affine());
             ab(a, b);
-            scope.spawn(move |_| _ = with_a.set(a1 * *blinding.s));
+            scope.spawn(move |_| _ = with_a.set(times(a1, &blinding.s)));
             let c = HostSpan::of(host, "wait for L and H", || total(terms.c, self.c, "MSM L and H", request))?;
             Result::Ok((a, b, c))
         })?;
@@ -96,18 +111,21 @@ impl<C: Curve> Sums<C> {
         // Two threads waited side by side.
         host.extend(waited);
         host.sort_by_key(|span| span.begun);
-        Ok(Proof { a, b, c: C::G1::from_ark(&(c + with_a + with_b?).into_affine()) })
+        let c = match join {
+            Some(join) => HostSpan::of(host, "wait for C", || join(&with_a, &with_b?, c))?,
+            None => c + with_a + with_b?,
+        };
+        Ok(Proof { a, b, c: C::G1::from_ark(&c.into_affine()) })
     }
 
     /// The proof alone.
     pub(crate) fn finish(
         self,
-        terms: Terms<C>,
-        blinding: &Blinding<C>,
+        ending: Ending<'_, C>,
         request: &Request<'_>,
         host: &mut Vec<HostSpan>,
     ) -> Result<Proof<C>> {
-        self.proof(terms, blinding, request, host, |_, _| ())
+        self.proof(ending, request, host, |_, _| ())
     }
 
     /// The proof and what `verifier` says of it. What it says of the public values, A and B is computed while the lanes
@@ -115,9 +133,8 @@ impl<C: Curve> Sums<C> {
     pub(crate) fn finish_verified<B: ProofBackend<C>>(
         self,
         backend: &B,
-        terms: Terms<C>,
+        ending: Ending<'_, C>,
         (verifier, publics): (&PreparedKey<C>, &[Canonical]),
-        blinding: &Blinding<C>,
         request: &Request<'_>,
         host: &mut Vec<HostSpan>,
     ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
@@ -126,7 +143,7 @@ impl<C: Curve> Sums<C> {
         let (proof, of_c) = rayon::in_place_scope(|scope| {
             let (of_inputs, of_ab, synchronized, checked) = (&of_inputs, &of_ab, &synchronized, &checked);
             scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
-            let proof = self.proof(terms, blinding, request, host, |a, b| {
+            let proof = self.proof(ending, request, host, |a, b| {
                 scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
             })?;
             request.check()?;

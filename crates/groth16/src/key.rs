@@ -1,6 +1,7 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::{check_powers_single_points, check_single_points};
+use crate::matrices::Matrices;
 use crate::plan::{self, Layout, MemoryPlan, Planned, PointBytes, Queries, Schedule, Shape, WireSet, WitnessQuery};
 use crate::powers::rows_of;
 use crate::{Error, Result, P1, P2};
@@ -280,7 +281,7 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
     pub(crate) coset: Coset,
     pub(crate) schedule: Schedule,
     /// A and B; `None` of a key without matrices, whose H has powers of tau.
-    pub(crate) matrices: Option<[<B as SpMv<C>>::Matrix; 2]>,
+    pub(crate) matrices: Option<Matrices<<B as SpMv<C>>::Matrix>>,
     /// Of a key without matrices, which row each point of the domain is, for a and for b, unless they come in this order.
     pub(crate) rows: Option<[Arc<<B as Gather>::Map>; 2]>,
     pub(crate) witness: Vec<WitnessShare<C, B>>,
@@ -372,8 +373,16 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         proofs: u64,
     ) -> Result<Self> {
         let lanes = backend.lanes();
+        if let Some(wanted) = layout.lanes().filter(|&wanted| wanted != lanes) {
+            let reason = format!("a layout for {wanted} lanes; the device has {lanes}");
+            return Err(tandem_ops::Error::invalid("load key", reason).into());
+        }
+        if matrices.is_none() {
+            layout.check_any_system("bellperson, without matrices")?;
+        }
         let schedule = plan::schedule(C::ID, queries, lanes, layout);
         let memory = match matrices {
+            Some(matrices) if schedule.points_on.is_some() => two_lane_plans::<C, B>(backend, queries, matrices),
             None => memory_plans::<C, B>(backend, queries, &schedule, &sections, proofs > 1),
             Some(_) => Vec::new(),
         };
@@ -395,9 +404,6 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let pieces = |lane: Lane, wires| memory.get(lane.0).map_or(1, |plan| plan.pieces_of(wires));
         let schedule = schedule.in_pieces(pieces);
         backend.expect_uploads_to_all(&schedule.whole);
-        let on = |[a, b]: [&SparseRows; 2]| -> Result<_> {
-            Ok([backend.load_matrix(schedule.chains.a, a)?, backend.load_matrix(schedule.chains.b, b)?])
-        };
         let rows = match matrices {
             Some(_) => None,
             None => rows_of::<C>(queries.shape.domain)?,
@@ -411,7 +417,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         };
         let maps = rows.is_some().then(both).transpose()?;
         drop(rows);
-        let matrices = matrices.map(on).transpose()?;
+        let matrices = matrices.map(|both| Matrices::of::<C, B>(backend, &schedule, both)).transpose()?;
         backend.synchronize()?;
 
         let before = backend.info().free_bytes;
@@ -435,15 +441,16 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             .iter()
             .map(|share| {
                 let bytes = |share: &plan::Share| share.range.len() * size_of::<P1<C>>();
-                let of_lane = schedule.quotient.iter().filter(|other| other.lane == share.lane);
-                let (all, others) = (of_lane.map(bytes).sum(), lane_bytes::<C>(&schedule, share.lane));
-                let room = room[share.lane.0];
+                let home = schedule.home(share.lane);
+                let of_lane = schedule.quotient.iter().filter(|other| schedule.home(other.lane) == home);
+                let (all, others) = (of_lane.map(bytes).sum(), lane_bytes::<C>(&schedule, home));
+                let room = room[home.0];
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let of_all = beside.max(plan::part_of(room, all, all + others));
                 let memory_bytes = plan::part_of(of_all, bytes(share), all);
-                let worth = Worth { memory_bytes, uses: proofs, wait: wait(share.lane) };
+                let worth = Worth { home, memory_bytes, uses: proofs, wait: wait(share.lane) };
                 Self::load_quotient(backend, sections.h, share, worth)
-                    .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
+                    .map_err(|e| whole_need(e, backend, home, memory_bytes, working(home)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -454,10 +461,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             .map(|sums| {
                 // A lane's groups share what is left in proportion to their points.
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
-                let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
-                let worth = Worth { memory_bytes, uses: proofs, wait: wait(lane) };
+                let home = schedule.home(lane);
+                let memory_bytes = plan::part_of(room[home.0], own, lane_bytes::<C>(&schedule, home));
+                let worth = Worth { home, memory_bytes, uses: proofs, wait: wait(lane) };
                 Self::load_witness(backend, sections, sums, worth)
-                    .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
+                    .map_err(|e| whole_need(e, backend, home, memory_bytes, working(home)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -469,7 +477,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         sections: Sections<'_, C>,
         sums: &plan::LaneQueries,
-        Worth { memory_bytes, uses, wait }: Worth,
+        Worth { home, memory_bytes, uses, wait }: Worth,
     ) -> Result<WitnessShare<C, B>> {
         let waits = wait != Wait::No;
         let plan::LaneQueries { wires, share, sums: parts } = sums;
@@ -482,7 +490,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
-            let at = (share.lane, &plan, set);
+            let at = (home, &plan, set);
             let load = |points: Stored<'_, P1<C>>| {
                 Points::<C::G1, B>::of(backend, at, points.slice(part.points.clone()), wait)
             };
@@ -503,7 +511,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         h: Stored<'_, P1<C>>,
         share: &plan::Share,
-        Worth { memory_bytes, uses, wait }: Worth,
+        Worth { home, memory_bytes, uses, wait }: Worth,
     ) -> Result<QuotientShare<C, B>> {
         let waits = wait != Wait::No;
         let scalars = share.range.len();
@@ -514,7 +522,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let points = h.slice(share.range.clone());
-        let bases = Points::<C::G1, B>::of(backend, (share.lane, &plan, 0), points, wait)?;
+        let bases = Points::<C::G1, B>::of(backend, (home, &plan, 0), points, wait)?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
 
@@ -528,7 +536,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         &self.schedule
     }
 
-    /// How the memory of each lane is used: of keys without matrices.
+    /// How the memory of each lane is used: of keys without matrices, and by the blueprint.
     pub fn memory(&self) -> &[MemoryPlan] {
         &self.memory
     }
@@ -539,6 +547,8 @@ const PLAIN_LEVELS: u64 = 16;
 
 /// What tables of a group of points may cost.
 struct Worth {
+    /// Where the points lie.
+    home: Lane,
     /// Nothing bounds it where the points may wait: a sum brings as many of them into memory at a time as there is room for.
     memory_bytes: u64,
     uses: u64,
@@ -563,6 +573,21 @@ fn memory_plans<C: Curve, B: ProofBackend<C>>(
     info.free_bytes.iter().enumerate().map(|(lane, &free)| plan::memory_plan(&of, (Lane(lane), free))).collect()
 }
 
+/// How the memory of both lanes of the blueprint is used, by what is free of it.
+fn two_lane_plans<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    queries: Queries,
+    matrices: [&SparseRows; 2],
+) -> Vec<MemoryPlan> {
+    let points = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
+    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2);
+    let free = backend.info().free_bytes;
+    let limits = std::array::from_fn(|lane| free.get(lane).copied().unwrap_or(0));
+    // With the order in which the rows are done.
+    let matrices = matrices.iter().map(|rows| rows.bytes() + 4 * rows.rows() as u64).sum();
+    plan::blueprint_memory(queries, points, matrices, &sum, limits).into()
+}
+
 /// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key
 /// needs with all else, and what is free.
 fn whole_need<B: tandem_ops::Backend>(error: Error, backend: &B, lane: Lane, share: u64, working_set: u64) -> Error {
@@ -585,12 +610,12 @@ fn group_bytes<C: Curve>(group: &plan::LaneQueries) -> usize {
 
 /// Those of all of a lane's sums over the witness.
 fn lane_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
-    schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum()
+    schedule.witness.iter().filter(|w| schedule.home(w.share.lane) == lane).map(group_bytes::<C>).sum()
 }
 
 /// Those of all of a lane's sums.
 fn all_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
-    let quotient = schedule.quotient.iter().filter(|share| share.lane == lane);
+    let quotient = schedule.quotient.iter().filter(|share| schedule.home(share.lane) == lane);
     lane_bytes::<C>(schedule, lane) + quotient.map(|share| share.range.len() * size_of::<P1<C>>()).sum::<usize>()
 }
 

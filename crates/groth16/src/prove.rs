@@ -1,7 +1,8 @@
 //! The proof.
 
 use crate::blinding::Terms;
-use crate::finish::{Part, Sums};
+use crate::finish::{Ending, Part, Sums};
+use crate::join::join;
 use crate::key::Points;
 use crate::plan::{TransformPlacement, WireSet, WitnessQuery};
 use crate::quotient::quotient;
@@ -227,7 +228,8 @@ pub fn prove<C: Curve, B: ProofBackend<C>>(
     let made = || {
         let Begun { sums, terms, mut host, .. } =
             begin(backend, key, blinding, request, || upload(backend, key, witness, request))?;
-        let proof = sums.finish(terms, blinding, request, &mut host)?;
+        let ending = Ending { terms, blinding, join: join(backend, key, blinding, request)? };
+        let proof = sums.finish(ending, request, &mut host)?;
         backend.synchronize()?;
         Ok(proof)
     };
@@ -295,8 +297,8 @@ fn make<C: Curve, B: ProofBackend<C>>(
     let made = || {
         let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, wires)?;
         let publics = &witness.publics(key.shape().publics);
-        let (proof, verdict) =
-            sums.finish_verified(backend, terms, (verifier, publics), blinding, request, &mut host)?;
+        let ending = Ending { terms, blinding, join: join(backend, key, blinding, request)? };
+        let (proof, verdict) = sums.finish_verified(backend, ending, (verifier, publics), request, &mut host)?;
         Ok(Made { proof, verdict, ended: Instant::now(), host })
     };
     settled(backend, made())
@@ -349,8 +351,15 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let quotient = |wires: &[_]| quotient(backend, key, wires, sides, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
-    let others_wait =
-        key.schedule.chains != TransformPlacement::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
+    let others_wait = key.schedule.chains != TransformPlacement::on(a)
+        || key.quotient.iter().any(|part| part.share.lane != a)
+        || key.schedule.points_on.is_some();
+    let mut wires = wires;
+    if let (Some(home), Some(first)) = (key.schedule.points_on, wires.first()) {
+        // Before the first lane is told more: what reads its memory waits for all that it was told.
+        let whole = request.copied(backend, first, 0..first.len(), home)?;
+        wires.push(whole);
+    }
     let wires = Arc::new(wires);
     let (own, for_others) = (wires.clone(), wires);
     // Two threads, so that no lane waits until another has been told all it has to do.

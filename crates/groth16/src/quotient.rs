@@ -1,5 +1,6 @@
 //! The quotient of a proof: its values on the odd coset, or its coefficients.
 
+use crate::matrices::AtHand;
 use crate::plan::TransformPlacement;
 use crate::prove::{on, Sides};
 use crate::{ProvingKey, Request, Result};
@@ -29,7 +30,8 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
 ) -> Result<Vec<B::Buf<Mont>>> {
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let n = key.shape().domain;
-    let [mut va, mut vb] = match (&key.matrices, on::<B>(wires, a), on::<B>(wires, b), sides) {
+    let matrices = key.matrices.as_ref().map(|both| both.at_hand::<C, B>(backend, [a, b], request)).transpose()?;
+    let [mut va, mut vb] = match (matrices.as_ref().map(AtHand::both), on::<B>(wires, a), on::<B>(wires, b), sides) {
         (Some([matrix_a, matrix_b]), Some(on_a), Some(on_b), _) => {
             let (mut va, mut vb) = (backend.alloc::<Mont>(a, n)?, backend.alloc::<Mont>(b, n)?);
             request.enqueue(a, "sparse product A", || backend.spmv(matrix_a, on_a, &mut va))?;

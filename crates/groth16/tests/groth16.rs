@@ -1,5 +1,7 @@
 //! The tests of keys, proofs and verdicts, in one program: each program that makes proofs compiles the prover once more.
 
+#[path = "groth16/blueprint.rs"]
+mod blueprint;
 #[path = "groth16/keys.rs"]
 mod keys;
 #[path = "groth16/memory.rs"]

@@ -91,6 +91,14 @@ impl<T: Wire> CudaBuf<T> {
     }
 }
 
+/// Fails where elements are past the end of a buffer of `len`.
+fn check_range(op: &'static str, range: &Range<usize>, len: usize) -> Result<()> {
+    if range.start > range.end || range.end > len {
+        return Err(Error::invalid(op, format!("elements {}..{} of a buffer of {len}", range.start, range.end)));
+    }
+    Ok(())
+}
+
 /// A page-locked block as memory for `len` elements, or ordinary memory where there is none.
 fn locked_or_ordinary<T: Wire>(block: tandem_cuda::Result<PinnedBlock>, len: usize) -> Result<HostBuf<T>> {
     let buf = block.ok().and_then(|block| HostBuf::new(Box::new(Locked(block)), len));
@@ -302,14 +310,23 @@ impl Backend for Cuda {
     }
 
     fn copy<T: Wire>(&self, src: &CudaBuf<T>, range: Range<usize>, lane: Lane) -> Result<CudaBuf<T>> {
-        if range.start > range.end || range.end > src.len() {
-            let reason = format!("elements {}..{} of a buffer of {}", range.start, range.end, src.len());
-            return Err(Error::invalid("copy", reason));
-        }
+        check_range("copy", &range, src.len())?;
         let mut buf = self.uninit("copy", lane, range.len())?;
         let ctx = self.lane("copy", src.lane)?;
         buf.memory.copy_from(0, &src.memory, range).map_err(|e| ctx.error("copy", e))?;
         Ok(buf)
+    }
+
+    fn copy_all<T: Wire>(&self, copies: &[(&CudaBuf<T>, Range<usize>, Lane)]) -> Result<Vec<CudaBuf<T>>> {
+        const OP: &str = "copy";
+        let mut bufs = Vec::with_capacity(copies.len());
+        for (src, range, lane) in copies {
+            check_range(OP, range, src.len())?;
+            bufs.push((self.lane(OP, *lane)?.alloc(OP, range.len())?, &src.memory, range.clone()));
+        }
+        let Some((first, ..)) = copies.first() else { return Ok(Vec::new()) };
+        DeviceBuffer::copy_all(&mut bufs).map_err(|e| self.lanes[first.lane.0].error(OP, e))?;
+        Ok(bufs.into_iter().zip(copies).map(|((memory, ..), (.., lane))| CudaBuf { memory, lane: *lane }).collect())
     }
 
     fn download<T: Wire>(&self, src: &CudaBuf<T>) -> Result<Pending<Vec<T>>> {

@@ -195,6 +195,15 @@ pub trait Backend: Send + Sync + 'static {
     /// The range is past the end; as [`Backend::alloc`].
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: std::ops::Range<usize>, lane: Lane) -> Result<Self::Buf<T>>;
 
+    /// As [`Backend::copy`] of each of `copies`, a vector, a range of it and a lane, all at once: none waits for another, so that copies between
+    /// two lanes go both ways at the same time.
+    ///
+    /// # Errors
+    /// As [`Backend::copy`].
+    fn copy_all<T: Wire>(&self, copies: &[(&Self::Buf<T>, std::ops::Range<usize>, Lane)]) -> Result<Vec<Self::Buf<T>>> {
+        copies.iter().map(|(src, range, lane)| self.copy(src, range.clone(), *lane)).collect()
+    }
+
     /// The contents of `src` as they are when the lane gets there. The caller owns, and wipes, what it receives.
     ///
     /// # Errors

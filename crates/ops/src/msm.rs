@@ -119,10 +119,11 @@ pub trait Msm<G: Group>: ScalarRecoding<G::Curve> {
     /// Another number of points than the request says; not enough memory; [`crate::Error::Unread`].
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases>;
 
-    /// The sum over a set, of the digits' scalars. What of it runs beside the lane's own order has spans in `timeline`.
+    /// The sum over a set, of the digits' scalars, on the lane of the digits. Points of another lane are read in that lane's memory. What of the
+    /// sum runs beside the lane's own order has spans in `timeline`.
     ///
     /// # Errors
-    /// Bases and digits of different plans or lanes; the device failed.
+    /// Bases and digits of different plans; lanes that do not reach each other's memory; the device failed.
     fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>>;
 
     /// Over how many lanes one sum of so many points is to be split ([`SplitMsm`]) to be done soonest: 1 to as many as there are.

@@ -1,5 +1,6 @@
 //! The number-theoretic transform: evaluation and interpolation over a group of roots of unity.
 
+pub mod cube;
 pub mod spread;
 
 pub use spread::{NttSpread, Spread, MAX_SHARDS};

@@ -25,6 +25,12 @@ impl SparseRows {
         self.starts.len().saturating_sub(1)
     }
 
+    /// Bytes of all of it.
+    pub fn bytes(&self) -> u64 {
+        let numbers = [&self.starts, &self.column, &self.value].map(Vec::len).iter().sum::<usize>() * size_of::<u32>();
+        (numbers + self.values.len() * size_of::<Mont2>()) as u64
+    }
+
     /// Checks what the fields' descriptions promise, on all threads.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ impl Plan {
         let sums = if layout == Layout::Split { lanes } else { for_sum.clamp(1, lanes) };
         let of_cosets = match layout {
             Layout::Auto => sums,
-            Layout::Roles => 1,
+            Layout::Roles | Layout::Blueprint => 1,
             Layout::Split => lanes,
         };
         Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)), basis: false }

@@ -1,5 +1,7 @@
 //! How a proof is shared by several lanes.
 
+use crate::{Error, Result};
+
 /// How a proof is laid out over several lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
@@ -13,4 +15,27 @@ pub enum Layout {
     Roles,
     /// Transforms are placed one a lane, of PLONK and FFLONK those of one coset, and every sum is split by points over all lanes.
     Split,
+    /// Groth16 over two lanes, word for word as a text on NVLink has it: the first has witness and matrices and makes the quotient, the second
+    /// has all points, and each reads what it lacks in the other's memory. For comparison.
+    Blueprint,
+}
+
+impl Layout {
+    /// How many lanes it is for, where not for any number.
+    pub fn lanes(self) -> Option<usize> {
+        (self == Layout::Blueprint).then_some(2)
+    }
+
+    /// Fails where it is a layout of Groth16 alone, for a key of `system`.
+    ///
+    /// # Errors
+    /// [`Error::Key`].
+    pub fn check_any_system(self, system: &str) -> Result<()> {
+        match self {
+            Layout::Blueprint => Err(Error::Key(format!(
+                "the schedule blueprint is for Groth16 keys with matrices (.zkey); this one is of {system}"
+            ))),
+            Layout::Auto | Layout::Roles | Layout::Split => Ok(()),
+        }
+    }
 }

@@ -37,6 +37,9 @@ pub(crate) enum FabricBench {
     /// A part of each to each
     #[command(after_help = "Example:\n  tandem bench alltoall -b 4K -e 1G -f 4")]
     Alltoall(Shared),
+    /// Words of 64 bits to a GPU, from host memory and from another GPU: 2^30 of them unless said
+    #[command(after_help = "Examples:\n  tandem bench words\n  tandem bench words --log-n 20 --device sim:2")]
+    Words(Words),
     /// From host memory to the first GPU, over the PCIe links of all
     #[command(after_help = "Example:\n  tandem bench upload -b 16M -e 1G -f 4")]
     Upload(Sweep),
@@ -91,6 +94,16 @@ pub(crate) struct Sweep {
     pub(crate) calls: Calls,
 }
 
+/// A number of words.
+#[derive(Args)]
+pub(crate) struct Words {
+    /// Binary logarithm of the number of words
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(7..=31))]
+    pub(crate) log_n: u32,
+    #[command(flatten)]
+    pub(crate) calls: Calls,
+}
+
 /// Options of a bench of collectives: plans carry them out, and NCCL has them too.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -119,6 +132,7 @@ impl FabricBench {
     pub(crate) fn options(&self) -> (&Calls, Option<&Options>) {
         match self {
             Self::Pingpong(calls) => (calls, None),
+            Self::Words(words) => (&words.calls, None),
             Self::Put(sweep) | Self::Get(sweep) | Self::Upload(sweep) | Self::Download(sweep) => (&sweep.calls, None),
             Self::P2p(options) => (&options.sweep.calls, Some(options)),
             Self::Broadcast(shared)

@@ -36,6 +36,12 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
         FabricBench::P2p(options) => planned(session, options, &[], "p2p", SEND, p2p(options)),
         FabricBench::Upload(sweep) => table(session, sweep, None, &[], "upload", SEND, host(true)),
         FabricBench::Download(sweep) => table(session, sweep, None, &[], "download", SEND, host(false)),
+        FabricBench::Words(what) => {
+            let bytes = 8 << what.log_n;
+            let sweep = Sweep { least: bytes, most: bytes, factor: 2, calls: what.calls.clone() };
+            session.note(&format!("2^{} words of 64 bits, {}", what.log_n, sizes::write(bytes)));
+            table(session, &sweep, None, &[], "words", SEND, between().into_iter().chain(host(true)).collect())
+        }
         FabricBench::Put(sweep) => table(session, sweep, None, &[], "put", SEND, inside(false)),
         FabricBench::Get(sweep) => table(session, sweep, None, &[], "get", SEND, inside(true)),
         FabricBench::Pingpong(calls) => {
@@ -114,12 +120,16 @@ fn balls<'a>() -> Makers<'a> {
     inside::PingPong::ALL.map(maker).into()
 }
 
-fn p2p(options: &Options) -> Makers<'_> {
-    let copies: Makers<'_> = vec![
+/// From one GPU to another, by one copy engine.
+fn between<'a>() -> [Maker<'a>; 2] {
+    [
         Box::new(|c| boxed(copies::QueueCopy::new(c, false)?)),
         Box::new(|c| if c.devices.is_empty() { Ok(None) } else { boxed(copies::MemcpyPeer::new(c)?) }),
-        peer(SEND),
-    ];
+    ]
+}
+
+fn p2p(options: &Options) -> Makers<'_> {
+    let copies = between().into_iter().chain([peer(SEND)]);
     ours(options, SEND).chain(copies).chain(ours(options, EXCHANGE)).chain([peer(EXCHANGE)]).collect()
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod msm;
 pub(crate) mod ntt;
 pub(crate) mod ntt_batch;
+pub(crate) mod ntt_cube;
 mod ntt_input;
 pub(crate) mod poseidon;
 mod random;

@@ -1,12 +1,15 @@
 //! Transforms on any device, for measurements, with neither the field nor the device in any type.
 
 use super::ntt_batch::Batching;
+use super::ntt_cube::{self, CubeTimes};
 use super::ntt_input::Input;
 use ark_ff::Field;
 use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{DeviceChoice, DeviceReport, Error, Result};
+use tandem_ops::ntt::cube::Way;
 use tandem_ops::{
-    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, NttField, NttOp, NttSpread, Order, Spread,
+    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Gather, Goldilocks, Lane, NttField, NttOp, NttSpread, Order,
+    Spread, VecOps,
 };
 
 /// Sizes that a measurement may ask for: 2^1 to 2^32.
@@ -61,17 +64,27 @@ impl Transformer {
     pub(crate) fn bench(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed> {
         self.on.spread(field, log_n, runs)
     }
+
+    /// As [`Transformer::bench`], as a cube with this way of its exchange, over all lanes.
+    ///
+    /// # Errors
+    /// As there; a field that is not a curve's.
+    pub(crate) fn bench_cube(&self, field: FieldId, log_n: u32, way: Way, runs: usize) -> Result<CubeTimes> {
+        self.on.cube(field, log_n, way, runs)
+    }
 }
 
 /// A backend without its type.
 trait Transforming: Batching {
     fn info(&self) -> tandem_ops::Info;
     fn spread(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed>;
+    fn cube(&self, field: FieldId, log_n: u32, way: Way, runs: usize) -> Result<CubeTimes>;
 }
 
 impl<B> Transforming for B
 where
     B: NttSpread<Bn254> + NttSpread<Bls12_381> + NttSpread<Goldilocks> + NttSpread<BabyBear>,
+    B: VecOps<Bn254> + VecOps<Bls12_381> + Gather,
 {
     fn info(&self) -> tandem_ops::Info {
         tandem_ops::Backend::info(self)
@@ -84,10 +97,19 @@ where
             FieldId::BabyBear => bench::<BabyBear, B>(self, log_n, runs),
         }
     }
+    fn cube(&self, field: FieldId, log_n: u32, way: Way, runs: usize) -> Result<CubeTimes> {
+        match field {
+            FieldId::Bn254 => ntt_cube::bench::<Bn254, B>(self, log_n, way, runs),
+            FieldId::Bls12_381 => ntt_cube::bench::<Bls12_381, B>(self, log_n, way, runs),
+            FieldId::Goldilocks | FieldId::BabyBear => {
+                Err(Error::input(format!("a cube over {field}; expected bn254 or bls12-381")))
+            }
+        }
+    }
 }
 
 /// Puts a vector into memory of `backend`, in natural order, by one inverse transform.
-fn upload<F: NttField, B: NttSpread<F>>(
+pub(super) fn upload<F: NttField, B: NttSpread<F>>(
     input: &Input<F>,
     spread: Spread,
     backend: &B,
@@ -101,34 +123,52 @@ fn upload<F: NttField, B: NttSpread<F>>(
     Ok(shards)
 }
 
-fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
-    let root = F::root_of_unity(log_n).filter(|_| LOG_SIZES.contains(&log_n)).ok_or_else(|| {
-        let most = (1..=*LOG_SIZES.end()).rev().find(|&k| F::root_of_unity(k).is_some()).unwrap_or(0);
-        Error::input(format!("size 2^{log_n}: expected 2^{} to 2^{most} for {}", LOG_SIZES.start(), F::FIELD))
-    })?;
-    let lanes = NttSpread::<F>::ntt_lanes(backend, log_n);
-    let spread = Spread { log_n, log_shards: lanes.ilog2() };
-    let input = Input::<F>::new(log_n, log_n - spread.log_shards);
-    let mut shards = upload(&input, spread, backend)?;
-    let mut all: Vec<_> = shards.iter_mut().collect();
-    let forward = NttOp {
-        direction: Direction::Forward,
-        coset: Coset::Subgroup,
-        input: Order::Natural,
-        output: Order::BitReversed,
-    };
-    NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
+/// Fails where a measurement may not ask for transforms of 2^`log_n` elements, or there are none.
+pub(super) fn check_size<F: NttField>(log_n: u32) -> Result<()> {
+    if LOG_SIZES.contains(&log_n) && F::root_of_unity(log_n).is_some() {
+        return Ok(());
+    }
+    let most = (1..=*LOG_SIZES.end()).rev().find(|&k| F::root_of_unity(k).is_some()).unwrap_or(0);
+    Err(Error::input(format!("size 2^{log_n}: expected 2^{} to 2^{most} for {}", LOG_SIZES.start(), F::FIELD)))
+}
+
+/// What is measured: from natural to bit-reversed order.
+pub(super) fn forward<E>() -> NttOp<E> {
+    let (direction, coset) = (Direction::Forward, Coset::Subgroup);
+    NttOp { direction, coset, input: Order::Natural, output: Order::BitReversed }
+}
+
+/// Fails unless some values, in bit-reversed order in shards on as many lanes, are those of the input.
+pub(super) fn check_values<F: NttField, B: NttSpread<F>>(
+    backend: &B,
+    shards: &[&B::Buf<F::Element>],
+    input: &Input<F>,
+) -> Result<()> {
+    let (log_n, lanes) = (input.log_n, shards.len());
+    let root = F::root_of_unity(log_n).unwrap_or(F::Ark::ONE);
     for i in 0..CHECKED {
         // Spread over all shards and, by the golden ratio, over all of their places.
         let k = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & ((1 << log_n) - 1);
-        let shard = &all[k % lanes];
-        let place = tandem_ops::naive::place(Order::BitReversed, k / lanes, log_n - spread.log_shards);
-        let got = backend.download(&backend.copy(shard, place..place + 1, Lane(k % lanes))?)?.wait()?;
+        let place = tandem_ops::naive::place(Order::BitReversed, k / lanes, log_n - lanes.ilog2());
+        let got = backend.download(&backend.copy(shards[k % lanes], place..place + 1, Lane(k % lanes))?)?.wait()?;
         if got.first() != Some(&F::element(input.value(0, root.pow([k as u64])))) {
             let what = format!("value {k} of a transform of 2^{log_n} elements is wrong: nothing to measure");
             return Err(Error::Device(what));
         }
     }
+    Ok(())
+}
+
+fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
+    check_size::<F>(log_n)?;
+    let lanes = NttSpread::<F>::ntt_lanes(backend, log_n);
+    let spread = Spread { log_n, log_shards: lanes.ilog2() };
+    let input = Input::<F>::new(log_n, log_n - spread.log_shards);
+    let mut shards = upload(&input, spread, backend)?;
+    let mut all: Vec<_> = shards.iter_mut().collect();
+    let forward = forward();
+    NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
+    check_values(backend, &all.iter().map(|shard| &**shard).collect::<Vec<_>>(), &input)?;
     let timeline = backend.timeline();
     for _ in 0..=runs {
         let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
@@ -171,6 +211,33 @@ mod tests {
                     "{spread:?}, {k}"
                 );
             }
+        }
+    }
+
+    /// Cubes over as many lanes as a power of two has, by both ways; sizes and fields that have none are refused.
+    #[test]
+    fn cubes_are_measured_by_either_way() {
+        for (device, lanes) in [("cpu", 1), ("sim:3", 2), ("sim:4", 4), ("sim:8", 8)] {
+            let on = Transformer::open(&device.parse().unwrap()).unwrap();
+            for field in [FieldId::Bn254, FieldId::Bls12_381] {
+                for way in [Way::Direct, Way::Host] {
+                    let times = on.bench_cube(field, 9, way, 2).unwrap();
+                    assert_eq!((times.whole.lanes, times.whole.seconds.len(), times.exchange.len()), (lanes, 2, 2));
+                    let within = times.exchange.iter().zip(&times.whole.seconds).all(|(part, all)| part <= all);
+                    assert!(within && times.whole.seconds.iter().all(|&seconds| seconds > 0.0), "{times:?}");
+                }
+            }
+            for (field, log_n) in
+                [(FieldId::Goldilocks, 9), (FieldId::BabyBear, 9), (FieldId::Bn254, 0), (FieldId::Bn254, 29)]
+            {
+                assert_eq!(
+                    on.bench_cube(field, log_n, Way::Direct, 1).unwrap_err().exit_status(),
+                    2,
+                    "{field} {log_n}"
+                );
+            }
+            let few = on.bench_cube(FieldId::Bn254, 2 * lanes.ilog2() - u32::from(lanes > 1), Way::Direct, 1);
+            assert!(lanes == 1 || few.is_err_and(|e| e.to_string().contains("for a cube on")), "{device}");
         }
     }
 

@@ -4,10 +4,13 @@
 //! start before the values of a and b are there. Sums can be cut anywhere between two points; every lane holds the
 //! points of what it sums.
 
+mod blueprint;
 mod memory;
 mod roles;
 
 use crate::tuning::Costs;
+pub use blueprint::blueprint_memory;
+pub(crate) use blueprint::JOINED;
 pub use memory::{memory_plan, MemoryPlan, MemoryStage, Planned, PointBytes, MOST_PIECES};
 use std::fmt;
 use std::ops::Range;
@@ -151,6 +154,9 @@ pub struct Schedule {
     pub witness: Vec<LaneQueries>,
     /// Shares of the quotient's values, for the sum over H.
     pub quotient: Vec<Share>,
+    /// The lane on which the points of all sums lie, if not each on the lane of its sum. The others read them there, and it reads the witness on
+    /// the first of `whole`. Matrices are then brought by each proof, and dropped when the quotient is there.
+    pub points_on: Option<Lane>,
     /// How many times as fast as on one lane the cost model says that the lanes' work is, in hundredths; uploads and what the host does at the end
     /// are not in it. `None` where it was not asked.
     pub foretold: Option<u32>,
@@ -164,7 +170,12 @@ impl Schedule {
         whole.extend(witness.iter().filter(takes_all).map(|w| w.share.lane));
         whole.sort_unstable();
         whole.dedup();
-        Schedule { chains, whole, witness, quotient, foretold: None }
+        Schedule { chains, whole, witness, quotient, points_on: None, foretold: None }
+    }
+
+    /// The lane that has the points of a lane's sums.
+    pub fn home(&self, lane: Lane) -> Lane {
+        self.points_on.unwrap_or(lane)
     }
 
     /// Scalars that the lane takes apart at a time, at most.
@@ -197,6 +208,13 @@ impl fmt::Display for Schedule {
             write!(f, "{} lane {} {} points", if i == 0 { "" } else { "," }, share.lane.0, share.range.len())
         };
         self.quotient.iter().enumerate().try_for_each(share)?;
+        if let (Some(home), Some(first)) = (self.points_on, self.whole.first()) {
+            write!(
+                f,
+                "\nall points on lane {0}, which reads the witness on lane {1}; C is joined on lane {1}, from points on lane {0}",
+                home.0, first.0
+            )?;
+        }
         self.foretold
             .map_or(Ok(()), |gain| write!(f, "\nforetold: {}.{:02} times as fast as one lane", gain / 100, gain % 100))
     }
@@ -209,6 +227,7 @@ pub fn schedule(curve: CurveId, queries: impl Into<Queries>, lanes: usize, layou
         Layout::Auto => roles::fastest(Costs::of(curve), queries, lanes),
         Layout::Roles => roles::all(Costs::of(curve), queries, lanes),
         Layout::Split => split(queries, lanes),
+        Layout::Blueprint => blueprint::blueprint(Costs::of(curve), queries, lanes),
     }
 }
 
@@ -304,6 +323,7 @@ pub(crate) mod tests {
     use std::collections::HashMap;
 
     const SHAPE: Shape = Shape { variables: 1000, publics: 3, domain: 1024 };
+    const LAYOUTS: [Layout; 4] = [Layout::Auto, Layout::Roles, Layout::Split, Layout::Blueprint];
 
     #[test]
     fn a_schedule_prints_itself() {
@@ -316,6 +336,11 @@ pub(crate) mod tests {
             lane 1: witness 500..1000, B2 500 points, A 500 points, B1 500 points, L 500 points\n\
             H: lane 0 512 points, lane 1 512 points";
         assert_eq!(text(2, Layout::Split), two);
+        let blueprint = "transforms: a on lane 0, b on lane 0, c from lane 0 to lane 0\n\
+            lane 1: witness 0..1000, A 1000 points, B1 1000 points\nlane 1: witness 0..1000, B2 1000 points\n\
+            lane 0: witness 0..1000, L 996 points\nH: lane 0 1024 points\n\
+            all points on lane 1, which reads the witness on lane 0; C is joined on lane 0, from points on lane 1\nforetold: ";
+        assert!(text(2, Layout::Blueprint).starts_with(blueprint), "{}", text(2, Layout::Blueprint));
     }
 
     /// More lanes gain more, never as many times as there are; what small proofs gain is not worth the lanes.
@@ -333,6 +358,11 @@ pub(crate) mod tests {
         assert!(gains[0] > 180 && gains[2] > 300, "{gains:?}");
         // A lane's own cost is counted where lanes are chosen, and not where all are asked for.
         assert!(of(20, 4, Layout::Roles) > of(20, 4, Layout::Auto));
+        // One lane has more to do than the other, and nothing is cut.
+        for log_rows in [16, 20, 24] {
+            let [blueprint, roles] = [Layout::Blueprint, Layout::Roles].map(|layout| of(log_rows, 2, layout).unwrap());
+            assert!((100..roles).contains(&blueprint), "2^{log_rows}: {blueprint} and {roles}");
+        }
         assert_eq!([of(10, 4, Layout::Auto), of(24, 1, Layout::Roles), of(24, 4, Layout::Split)], [None; 3]);
         let text = schedule(CurveId::Bn254, SHAPE, 2, Layout::Roles).to_string();
         let last = text.lines().last().unwrap();
@@ -364,7 +394,8 @@ pub(crate) mod tests {
         let mut seen: HashMap<_, Vec<Range<usize>>> = HashMap::new();
         for LaneQueries { wires, share, sums } in &plan.witness {
             assert!(share.lane.0 < lanes && share.range.end <= queries.scalars(*wires) && !sums.is_empty());
-            assert!(share.range.len() < shape.variables && !queries.picked || plan.whole.contains(&share.lane));
+            let is_part = share.range.len() < shape.variables && !queries.picked;
+            assert!(is_part || plan.whole.contains(&share.lane) || plan.points_on == Some(share.lane));
             for part in sums {
                 assert_eq!(*wires, queries.wires(part.sum));
                 assert_eq!(part.points.len(), part.set.points);
@@ -414,7 +445,7 @@ pub(crate) mod tests {
             let shape = Shape { publics, ..SHAPE };
             for lanes in 1..10 {
                 for curve in [CurveId::Bn254, CurveId::Bls12_381] {
-                    for layout in [Layout::Auto, Layout::Roles, Layout::Split] {
+                    for layout in LAYOUTS {
                         check_schedule(shape, lanes, &schedule(curve, shape, lanes, layout));
                     }
                 }
@@ -436,7 +467,7 @@ pub(crate) mod tests {
                 for a in [shape.publics + 1, shape.variables] {
                     let queries = Queries::picked(shape, a, b);
                     for lanes in 1..10 {
-                        for layout in [Layout::Auto, Layout::Roles, Layout::Split] {
+                        for layout in LAYOUTS {
                             let plan = schedule(CurveId::Bls12_381, queries, lanes, layout);
                             check_schedule(queries, lanes, &plan);
                         }

@@ -81,6 +81,8 @@ fn proofs_verify_and_are_the_same_on_any_number_of_lanes<C: Curve>() {
                 assert_eq!(made, one, "{circuit:?} on {lanes} lanes, {layout:?}");
             }
         }
+        let made = proof_as(&key, &witness, (2, Layout::Blueprint), &Blinding::fixed(r, s));
+        assert_eq!(made, one, "{circuit:?}, the blueprint");
         let random = proof(&key, &witness, 1, &Blinding::random().unwrap());
         verifier.verify(inputs, &random).unwrap();
         assert!(random.a != one.a && random.b != one.b && random.c != one.c);

@@ -10,6 +10,7 @@ mod same_plans;
 
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
+use crate::lane::LaneCtx;
 use crate::spans::ASIDE;
 pub(crate) use ahead::Ahead;
 use ark_ff::AdditiveGroup;
@@ -18,7 +19,7 @@ use rounds::BatchAffinePlan;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{DeviceBuffer, DevicePtr};
+use tandem_cuda::{DeviceBuffer, DevicePtr, Event};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
     Scalars, Stored, SumBytes, Timeline,
@@ -72,6 +73,40 @@ pub struct MsmBases<G: Group> {
     table: DeviceBuffer<G::Point>,
     /// Those of the plan, or fewer where a sum found no room for them.
     rounds: Mutex<BatchAffinePlan>,
+    /// When the points are there.
+    written: Event,
+    /// When the last sum of each other lane has read the points.
+    read: Mutex<Vec<(Lane, Event)>>,
+}
+
+impl<G: Group> MsmBases<G> {
+    /// What is told to a lane from here on may read the points in the memory of their own.
+    fn let_read(&self, from: &LaneCtx, to: &LaneCtx) -> Result<()> {
+        const OP: &str = "msm";
+        if !to.device.can_access(from.device).map_err(|e| to.error(OP, e))? {
+            let reason = format!("the GPU of lane {} does not reach the memory of lane {}", to.lane.0, from.lane.0);
+            return Err(Error::invalid(OP, reason));
+        }
+        to.stream().wait(&self.written).map_err(|e| to.error(OP, e))
+    }
+
+    /// The points stay until a lane has done all that it was told.
+    fn keep_for(&self, reader: &LaneCtx) -> Result<()> {
+        let done = reader.stream().record().map_err(|e| reader.error("msm", e))?;
+        let mut read = lock(&self.read);
+        read.retain(|(lane, _)| *lane != reader.lane);
+        read.push((reader.lane, done));
+        Ok(())
+    }
+}
+
+impl<G: Group> Drop for MsmBases<G> {
+    fn drop(&mut self) {
+        for (_, done) in lock(&self.read).drain(..) {
+            // A failure here is one of the device, which the next call reports.
+            let _ = self.table.stream().wait(&done);
+        }
+    }
 }
 
 /// Launchers of a group.
@@ -269,15 +304,17 @@ impl<G: Group> Msm<G> for Cuda {
                 |scratch, bytes, stream| unsafe { (launchers.table)(&args, scratch, bytes, stream) },
             )?;
         }
-        Ok(MsmBases { plan: plan.clone(), set, lane, table, rounds: Mutex::new(plan.rounds[set]) })
+        let written = table.record().map_err(|e| ctx.error(OP, e))?;
+        let (rounds, read) = (Mutex::new(plan.rounds[set]), Mutex::default());
+        Ok(MsmBases { plan: plan.clone(), set, lane, table, rounds, written, read })
     }
 
     fn msm(&self, bases: &MsmBases<G>, digits: &MsmDigits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         const OP: &str = "msm";
-        if bases.plan != digits.plan || bases.lane != digits.lane {
-            return Err(Error::invalid(OP, "points and digits are of different plans or lanes"));
+        if bases.plan != digits.plan {
+            return Err(Error::invalid(OP, "points and digits are of different plans"));
         }
-        let ctx = self.lane(OP, bases.lane)?;
+        let (home, ctx) = (self.lane(OP, bases.lane)?, self.lane(OP, digits.lane)?);
         let set = bases.plan.request.sets[bases.set];
         let (Some(shape), 1..) = (bases.plan.shape, set.points) else {
             return Ok(Pending::ready(G::Ark::ZERO));
@@ -311,14 +348,23 @@ impl<G: Group> Msm<G> for Cuda {
                 result => break result?,
             }
         };
+        let is_far = home.lane != ctx.lane;
+        if is_far {
+            bases.let_read(home, ctx)?;
+        }
         let (memory, raw) = (scratch.ptr(), |memory: DevicePtr<u8>| memory.raw().cast::<c_void>());
-        // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
-        ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;
+        // SAFETY: all pointers are live buffers of this lane, made for this shape and set; the points may lie in the memory of another, which
+        // this one reaches, are there by now, and stay until this is done.
+        let launched = ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) });
+        if is_far {
+            bases.keep_for(ctx)?;
+        }
+        launched?;
         if let Some(scratch) = lock(&digits.scratch).take() {
             ctx.free_on_cleanup_stream(OP, scratch)?;
         }
         ctx.move_to_reduce_stream(OP, &mut scratch)?;
-        let span = timeline.begin_in(bases.lane, ASIDE, "buckets to sums");
+        let span = timeline.begin_in(ctx.lane, ASIDE, "buckets to sums");
         // SAFETY: as above; the entries, the offsets and the points, which may be gone by then, are not read.
         ctx.launch_on_reduce_stream(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
         timeline.end(span);

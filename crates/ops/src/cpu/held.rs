@@ -1,6 +1,7 @@
 //! How much memory a lane's buffers take.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 /// Bytes of a lane's buffers.
 #[derive(Debug, Default)]
@@ -9,7 +10,31 @@ pub(super) struct Held {
     most: AtomicU64,
 }
 
+/// Bytes of what is no buffer, for as long as it is there.
+#[derive(Debug)]
+pub(super) struct Holding {
+    held: Arc<Held>,
+    bytes: u64,
+}
+
+impl Holding {
+    pub(super) fn of(held: &Arc<Held>, bytes: u64) -> Self {
+        held.add(bytes);
+        Holding { held: held.clone(), bytes }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.held.remove(self.bytes);
+    }
+}
+
 impl Held {
+    pub(super) fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
     pub(super) fn add(&self, bytes: u64) {
         let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.most.fetch_max(now, Ordering::Relaxed);

@@ -50,8 +50,10 @@ pub struct Cpu {
     simd: Option<Avx512>,
     /// What all lanes together say that they have.
     memory_bytes: u64,
-    /// What the buffers of each lane take.
+    /// What the buffers and the matrices of each lane take.
     held: Vec<Arc<Held>>,
+    /// What the points that were loaded onto each lane take.
+    points: Vec<Arc<Held>>,
 }
 
 /// Elements in host memory that belong to a lane.
@@ -88,9 +90,9 @@ impl Cpu {
     /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
     pub fn new(lanes: usize) -> Self {
         let lanes = lanes.max(1);
-        let held = (0..lanes).map(|_| Arc::default()).collect();
+        let [held, points] = [(); 2].map(|()| (0..lanes).map(|_| Arc::default()).collect());
         let (epoch, roots, simd) = (Instant::now(), ntt::Roots::default(), simd::default());
-        Cpu { lanes, epoch, roots, simd, memory_bytes: u64::MAX, held }
+        Cpu { lanes, epoch, roots, simd, memory_bytes: u64::MAX, held, points }
     }
 
     /// As [`Cpu::new`], without the instructions that only some processors have.
@@ -103,10 +105,15 @@ impl Cpu {
         Cpu { memory_bytes: bytes.saturating_mul(lanes.max(1) as u64), ..Self::new(lanes) }
     }
 
-    /// The most bytes that buffers of `lane` took at once since the last call, those counted that are there now: what a schedule takes of a
+    /// The most bytes that buffers and matrices of `lane` took at once since the last call, those counted that are there now: what a schedule takes of a
     /// GPU's memory beside what primitives work with. 0 where there is no such lane.
     pub fn take_most_bytes(&self, lane: Lane) -> u64 {
         self.held.get(lane.0).map_or(0, |held| held.take_most())
+    }
+
+    /// Bytes of the points that are loaded onto `lane`, as they came. 0 where there is no such lane.
+    pub fn point_bytes(&self, lane: Lane) -> u64 {
+        self.points.get(lane.0).map_or(0, |points| points.now())
     }
 
     /// A buffer of a lane that there is.

@@ -1,5 +1,6 @@
 //! Sparse matrix times witness.
 
+use super::held::Holding;
 use super::{one_lane, Buf, Cpu};
 use crate::{memory, Buffer, Canonical, Curve, Error, Lane, Mont, Result, SpMv, SparseRows};
 use ark_ff::AdditiveGroup;
@@ -15,6 +16,8 @@ pub struct Matrix {
     rows: SparseRows,
     /// Each coefficient in Montgomery form: its product with the witness value 1, which is frequent.
     times_one: Vec<Mont>,
+    /// Its bytes, for as long as it is there.
+    _bytes: Holding,
 }
 
 impl<C: Curve> SpMv<C> for Cpu {
@@ -34,7 +37,8 @@ impl<C: Curve> SpMv<C> for Cpu {
             value: memory::copied(OP, &matrix.value)?,
             values: memory::copied(OP, &matrix.values)?,
         };
-        Ok(Matrix { lane, rows, times_one })
+        let _bytes = Holding::of(&self.held[lane.0], rows.bytes());
+        Ok(Matrix { lane, rows, times_one, _bytes })
     }
 
     fn spmv(&self, matrix: &Matrix, x: &Buf<Canonical>, out: &mut Buf<Mont>) -> Result<()> {

@@ -8,7 +8,8 @@ mod points;
 mod reused;
 pub mod trits;
 
-use super::{one_lane, Cpu};
+use super::held::Holding;
+use super::Cpu;
 use crate::curve::BaseField;
 use crate::{
     memory, naive, threads, Buffer, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
@@ -34,7 +35,6 @@ pub struct Plan(Arc<MsmRequest>);
 /// Scalars taken apart: those that are +-1, and those that are not, each by ascending index.
 #[derive(Debug)]
 pub struct SplitScalars {
-    lane: Lane,
     plan: Plan,
     parts: Parts,
 }
@@ -54,10 +54,11 @@ impl std::fmt::Debug for Parts {
 
 /// The points of one set.
 pub struct Bases<G: Group> {
-    lane: Lane,
     plan: Plan,
     set: usize,
     points: Held<G>,
+    /// Those of the points, for as long as they are loaded.
+    _bytes: Holding,
 }
 
 /// Where points are between the sums over them.
@@ -160,9 +161,9 @@ impl<C: Curve> ScalarRecoding<C> for Cpu {
     }
 
     fn recode(&self, plan: &Plan, scalars: Scalars<'_, Self>) -> Result<SplitScalars> {
-        let (lane, len) = match &scalars {
-            Scalars::Canonical(buf) => (buf.lane(), buf.len()),
-            Scalars::Mont(buf) => (buf.lane(), buf.len()),
+        let len = match &scalars {
+            Scalars::Canonical(buf) => buf.len(),
+            Scalars::Mont(buf) => buf.len(),
         };
         if len > plan.0.scalars {
             return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {} at most", plan.0.scalars)));
@@ -171,7 +172,7 @@ impl<C: Curve> ScalarRecoding<C> for Cpu {
             Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k)?,
             Scalars::Mont(buf) => split_all::<C, _>(buf.as_slice(), |k| C::canonical(C::from_mont(k)))?,
         };
-        Ok(SplitScalars { lane, plan: plan.clone(), parts })
+        Ok(SplitScalars { plan: plan.clone(), parts })
     }
 }
 
@@ -189,15 +190,16 @@ impl<G: Group> Msm<G> for Cpu {
         if spec.points != points.len() {
             return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
         }
+        let bytes = points.bytes() as u64;
         let points = match points.later() {
             Some(later) => Held::There(later),
             None => Held::Here(Points::load("load", self.simd, points)?),
         };
-        Ok(Bases { lane, plan: plan.clone(), set, points })
+        let _bytes = Holding::of(&self.points[lane.0], bytes);
+        Ok(Bases { plan: plan.clone(), set, points, _bytes })
     }
 
     fn msm(&self, bases: &Bases<G>, digits: &SplitScalars, _: &Timeline) -> Result<Pending<G::Ark>> {
-        one_lane("msm", &[bases.lane, digits.lane])?;
         if bases.plan.0 != digits.plan.0 {
             return Err(Error::invalid("msm", "points and digits of different plans"));
         }
