@@ -36,10 +36,13 @@ def data(seed: int, pe: int, shape: Any, dtype: str) -> npt.NDArray[Any]:
     """The same in every process."""
     rng = np.random.default_rng([seed, pe])
     kind = np.dtype(dtype)
+    found: npt.NDArray[Any]
     if kind.kind == "f":
-        return rng.standard_normal(shape).astype(kind)
-    info = np.iinfo(kind)
-    return rng.integers(info.min, info.max, shape, dtype=kind.type, endpoint=True)
+        found = rng.standard_normal(shape).astype(kind)
+    else:
+        info = np.iinfo(kind)
+        found = rng.integers(info.min, info.max, shape, dtype=kind.type, endpoint=True)
+    return found
 
 
 def raises(kind: type[BaseException], *texts: str) -> Callable[[Callable[[], Any]], BaseException]:
@@ -161,9 +164,10 @@ def same(dtype: str, found: Any, expected: Any) -> None:
 def collectives(seed: int, world: tandem.World) -> None:
     n = world.size
     combine: Any = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-    for size, dtype, op, wait in [
+    cases: list[tuple[int, str, Any, bool]] = [
         (1, "float32", "sum", True), (5, "int64", "max", False), (4099, "uint32", "sum", True), (40_001 if n < 8 else 9001, "float64", "min", False),
-    ]:  # fmt: skip
+    ]  # fmt: skip
+    for size, dtype, op, wait in cases:
         x, wide, part = world.zeros(n * size, dtype), world.zeros((n, n * size), dtype), world.zeros(size, dtype)
         to = world.zeros(n * size, dtype)
         all_of = [data(seed + size, pe, n * size, dtype) for pe in range(n)]
@@ -357,6 +361,7 @@ def one_fails(seed: int, pes: str) -> None:
     world = world_of(pes, timeout=LONG)
     meet(world)
     if rank() == VICTIM:
+        time.sleep(1)
         sys.exit(7)
     time.sleep(LONG)
 

@@ -73,4 +73,4 @@ def test_every_snippet_of_the_guide_runs(tmp_path: Path) -> None:
     env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "TRITON_INTERPRET": "1"}
     done = subprocess.run([sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines() == re.findall(r"^print\(.*#: (.*)$", program.read_text(), re.MULTILINE)
+    assert done.stdout.splitlines() == re.findall(r"^ *print\(.*#: (.*)$", program.read_text(), re.MULTILINE)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Iterator
 
@@ -139,7 +140,9 @@ def test_run_ends_all_when_one_fails() -> None:
 def test_a_signal_to_run_ends_all(cast: Cast) -> None:
     words = [sys.executable, "-m", "tandem", "run", "-n", "2", "sh", "-c", "echo there; sleep 200"]
     for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 130)]:
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        # Whoever started the tests may have Ctrl-C ignored.
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=heard)
         cast.processes.append(process)
         assert process.stdout is not None
         lines = {process.stdout.readline() for _ in range(2)}
