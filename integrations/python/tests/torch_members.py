@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 import tandem
+import tandem._messages
 import tandem.torch
 
 OPS = {
@@ -363,7 +364,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if scene != "large":
         # Several pieces of small tensors.
-        tandem.torch.PIECE, tandem.torch.SLOT = 48 << 10, 4 << 10
+        tandem.torch.PIECE, tandem._messages.SLOT = 48 << 10, 4 << 10
     minutes = datetime.timedelta(minutes=3)
     dist.init_process_group("tandem", init_method=f"file://{file}", rank=rank, world_size=size, timeout=minutes)
     play = Scene(seed, size, rank)

@@ -21,23 +21,19 @@ import datetime
 import queue
 import sys
 import threading
-import time
 import traceback
 import weakref
-from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
 from ._fabric import Array, Meeting, World
+from ._messages import Mail, Work, as_bytes, elements_of, fill
 
 PIECE = 4 << 20
 """Bytes of a tensor that pass through symmetric memory at a time."""
-SLOT = 256 << 10
-"""Bytes of a message from one process to another at a time."""
-_HEAD = 24
 _NATIVE = {torch.float32: "float32", torch.float64: "float64", torch.int32: "int32", torch.int64: "int64"}
 _WIDER = {
     torch.float16: torch.float32,
@@ -54,59 +50,6 @@ _LOCAL: Dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "BOR": torch.bitwise_or,
     "BXOR": torch.bitwise_xor,
 }
-
-
-class Work(dist._Work):
-    """What was begun."""
-
-    def __init__(self, result: List[torch.Tensor]) -> None:
-        super().__init__()
-        self._result = result
-        self._ended = threading.Event()
-        self._error: Optional[BaseException] = None
-        self._source = -1
-        self._future: torch.futures.Future[Any] = torch.futures.Future()
-
-    def _end(self, error: Optional[BaseException] = None) -> None:
-        self._error = error
-        self._ended.set()
-        if isinstance(error, Exception):
-            self._future.set_exception(error)
-        else:
-            self._future.set_result(self._result)
-
-    def wait(self, timeout: Any = None) -> bool:
-        """Waits until it is done, and raises what has gone wrong."""
-        seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else 0.0
-        if not self._ended.wait(seconds if seconds > 0 else None):
-            raise RuntimeError(f"the operation is not done after {seconds} s")
-        if self._error is not None:
-            raise self._error
-        return True
-
-    def synchronize(self) -> None:
-        self.wait()
-
-    def is_completed(self) -> bool:
-        return self._ended.is_set()
-
-    def is_success(self) -> bool:
-        return self._ended.is_set() and self._error is None
-
-    def exception(self) -> Optional[BaseException]:
-        return self._error
-
-    def result(self) -> List[torch.Tensor]:
-        return self._result
-
-    def source_rank(self) -> int:
-        return self._source
-
-    def _source_rank(self) -> int:
-        return self._source
-
-    def get_future(self) -> Any:
-        return self._future
 
 
 def _checked(op: str, tensors: Sequence[torch.Tensor]) -> None:
@@ -131,26 +74,6 @@ def _only(op: str, tensors: Any) -> Any:
     return tensors[0]
 
 
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """Its elements in order, which are its own where it lies in one piece."""
-    tensor = tensor.detach()
-    if tensor.is_complex():
-        tensor = torch.view_as_real(tensor.resolve_conj())
-    return tensor.resolve_neg().contiguous().view(-1)
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return _flat(tensor).view(torch.uint8)
-
-
-def _fill(tensor: torch.Tensor, flat: torch.Tensor) -> None:
-    """Gives a tensor the elements that `_flat` has of it."""
-    tensor = tensor.detach()
-    target = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-    if flat.data_ptr() != target.data_ptr() or not target.is_contiguous():
-        target.copy_(flat.view(target.dtype).view(target.shape))
-
-
 def _room(count: int, most: int) -> int:
     """A length from `count` to `most` that calls of like lengths share: each new one is planned."""
     step = 1 << max(count.bit_length() - 3, 0)
@@ -160,191 +83,6 @@ def _room(count: int, most: int) -> int:
 def _ranges(count: int, most: int) -> Iterator[Tuple[int, int]]:
     for at in range(0, count, most):
         yield at, min(at + most, count)
-
-
-class _Message:
-    """One that is sent, or waited for."""
-
-    def __init__(self, peer: Optional[int], tag: int, work: Work, tensor: torch.Tensor, end: float) -> None:
-        self.peer, self.tag, self.work, self.tensor = peer, tag, work, tensor
-        # When it has waited in vain.
-        self.end = end
-        # Of one that is sent: its bytes, and those that have left.
-        self.data: np.ndarray[Any, Any] = np.empty(0, "uint8")
-        self.at = 0
-
-
-class _Mail:
-    """Messages between two processes: a thread writes them, piece by piece, into a slot of the receiver's memory for this sender."""
-
-    def __init__(self, world: World, me: int, patience: float) -> None:
-        self.world, self.me, self.patience = world, me, patience
-        n = world.size
-        self.slots = world.zeros((n, SLOT), "uint8")
-        # By peer: pieces that have come from it, and pieces that it has taken.
-        self.words = world.zeros((2, n), "uint64")
-        self.sent, self.taken = [0] * n, [0] * n
-        self.sends: List[Deque[_Message]] = [deque() for _ in range(n)]
-        self.receives: List[_Message] = []
-        # By peer: whole messages that nobody has asked for, and the one that is coming.
-        self.kept: List[List[Tuple[int, np.ndarray[Any, Any]]]] = [[] for _ in range(n)]
-        self.coming: List[Optional[Tuple[int, np.ndarray[Any, Any], int]]] = [None] * n
-        self.changed = threading.Condition()
-        self.is_over = False
-        self.error: Optional[BaseException] = None
-        self.thread = threading.Thread(target=self._work, name="tandem messages", daemon=True)
-        self.thread.start()
-
-    def send(self, tensor: torch.Tensor, to: int, tag: int, work: Work) -> None:
-        message = _Message(to, tag, work, tensor, time.monotonic() + self.patience)
-        message.data = _bytes(tensor).numpy()
-        self._add(lambda: self.sends[to].append(message))
-
-    def receive(self, tensor: torch.Tensor, source: Optional[int], tag: int, work: Work) -> None:
-        message = _Message(source, tag, work, tensor, time.monotonic() + self.patience)
-        self._add(lambda: self.receives.append(message))
-
-    def _add(self, add: Callable[[], None]) -> None:
-        with self.changed:
-            if self.error is not None:
-                raise self.error
-            if self.is_over:
-                raise RuntimeError("the process group is closed")
-            add()
-            self.changed.notify_all()
-
-    def close(self) -> None:
-        with self.changed:
-            self.is_over = True
-            self.changed.notify_all()
-        self.thread.join(10)
-
-    def _is_idle(self) -> bool:
-        return not self.receives and not any(self.sends)
-
-    def _work(self) -> None:
-        pause, begun = 0.0, time.monotonic()
-        try:
-            while True:
-                with self.changed:
-                    while self._is_idle() and not self.is_over:
-                        self.changed.wait()
-                    if self.is_over:
-                        raise RuntimeError("the process group is closed")
-                    went = self._step()
-                now = time.monotonic()
-                begun = now if went else begun
-                pause = 0.0 if went else min(pause + 10e-6, 500e-6)
-                if now - begun > 1e-3 and not went:
-                    self.world.check()
-                    self._give_up(now)
-                if pause:
-                    time.sleep(pause)
-        except BaseException as error:  # whoever waits gets it
-            with self.changed:
-                self.error = error
-                traceback.clear_frames(error.__traceback__)
-                waiting = [message for sends in self.sends for message in sends] + self.receives
-                self.sends, self.receives = [deque() for _ in self.sends], []
-            for message in waiting:
-                message.work._end(error)
-
-    def _name(self, peer: int) -> str:
-        process = self.world.process_of(peer)
-        return f"process {peer}" if process is None else f"process {peer} (pid {process.pid})"
-
-    def _give_up(self, now: float) -> None:
-        """Ends what has waited too long: a message that nobody sends, or one that nobody takes, with all behind it. Where a part of one has
-        left, what follows it would be taken for its rest: then there are no messages any more."""
-        broken = None
-        with self.changed:
-            late = [message for message in self.receives if message.end < now]
-            self.receives = [message for message in self.receives if message.end >= now]
-            for sends in self.sends:
-                if sends and sends[0].end < now:
-                    broken = sends[0].work if sends[0].at else broken
-                    late += sends
-                    sends.clear()
-        for message in late:
-            peer = "any process" if message.peer is None else self._name(message.peer)
-            text = f"a message with the tag {message.tag} waited {self.patience} s in vain for {peer}"
-            message.work._end(RuntimeError(text))
-        if broken is not None and broken._error is not None:
-            raise broken._error
-
-    def _step(self) -> bool:
-        """Goes on with what can go on: whether there was something."""
-        come, taken = self.words.read(self.me).tolist()
-        went = False
-        for to, sends in enumerate(self.sends):
-            if sends and taken[to] == self.sent[to]:
-                self._send(to, sends)
-                went = True
-        wanted = {message.peer for message in self.receives}
-        for source in range(len(self.sends)):
-            if (source in wanted or None in wanted) and come[source] > self.taken[source]:
-                self._take(source)
-                went = True
-        return self._match() or went
-
-    def _send(self, to: int, sends: Deque[_Message]) -> None:
-        message = sends[0]
-        at, size = message.at, message.data.size
-        end = min(at + SLOT - _HEAD, size)
-        head = np.array([message.tag, size, end - at], "int64").view("uint8")
-        piece = np.concatenate([head, message.data[at:end]])
-        self.slots[self.me, : piece.size].write(to, piece)
-        self.sent[to] += 1
-        self.words[0, self.me].write(to, np.array(self.sent[to], "uint64"))
-        message.at, message.end = end, time.monotonic() + self.patience
-        if end == size:
-            sends.popleft()
-            message.work._end()
-
-    def _take(self, source: int) -> None:
-        tag, total, length = self.slots[source, :_HEAD].read(self.me).view("int64").tolist()
-        if not 0 <= length <= SLOT - _HEAD or total < 0:
-            raise RuntimeError(f"a message of {self._name(source)} is damaged: {length} bytes of {total}")
-        # What the tag was at the beginning counts.
-        tag, data, at = self.coming[source] or (tag, np.empty(total, "uint8"), 0)
-        if at + length > data.size:
-            raise RuntimeError(f"a message of {self._name(source)} is damaged: {at + length} bytes of {data.size}")
-        data[at : at + length] = self.slots[source, _HEAD : _HEAD + length].read(self.me)
-        self.taken[source] += 1
-        self.words[1, self.me].write(source, np.array(self.taken[source], "uint64"))
-        if at + length < data.size:
-            self.coming[source] = (tag, data, at + length)
-        else:
-            self.coming[source] = None
-            self.kept[source].append((tag, data))
-
-    def _match(self) -> bool:
-        """Gives messages that have come to those who wait for them, in order."""
-        left: List[_Message] = []
-        for wanted in self.receives:
-            tensor, work = wanted.tensor, wanted.work
-            for peer in range(len(self.kept)) if wanted.peer is None else [wanted.peer]:
-                place = next((i for i, kept in enumerate(self.kept[peer]) if kept[0] == wanted.tag), None)
-                if place is None:
-                    continue
-                _, data = self.kept[peer].pop(place)
-                size = tensor.numel() * tensor.element_size()
-                if data.size != size:
-                    text = f"recv: a message of {data.size} bytes from {self._name(peer)} for a tensor of {size}"
-                    work._end(ValueError(text))
-                    break
-                if size:
-                    flat = torch.from_numpy(data)
-                    dtype = tensor.real.dtype if tensor.is_complex() else tensor.dtype
-                    _fill(tensor, flat.view(dtype))
-                work._source = peer
-                work._end()
-                break
-            else:
-                left.append(wanted)
-        went = len(left) < len(self.receives)
-        self.receives = left
-        return went
 
 
 class ProcessGroup(dist.ProcessGroup):
@@ -361,7 +99,7 @@ class ProcessGroup(dist.ProcessGroup):
         self._world = World("sim:1", meeting=Meeting(place, rank, size, within=seconds), timeout=seconds)
         # By type: what goes in and what comes out, and both as this process's tensors.
         self._stages: Dict[str, Tuple[Array, Array, torch.Tensor, torch.Tensor]] = {}
-        self._mail = _Mail(self._world, rank, seconds)
+        self._mail = Mail(self._world, rank, seconds)
         self._tasks: "queue.SimpleQueue[Optional[Tuple[Callable[[], None], Work]]]" = queue.SimpleQueue()
         self._is_over = False
         self._thread = threading.Thread(target=self._carry_out, name="tandem collectives", daemon=True)
@@ -473,7 +211,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _broadcast(self, tensor: torch.Tensor, root: int) -> None:
         source, to, mine, got = self._stage("uint8")
-        flat = _bytes(tensor)
+        flat = as_bytes(tensor)
         for at, end in _ranges(flat.numel(), PIECE):
             count, room = end - at, _room(end - at, PIECE)
             if self._me == root:
@@ -482,13 +220,13 @@ class ProcessGroup(dist.ProcessGroup):
             if self._me != root:
                 flat[at:end].copy_(got[:count])
         if self._me != root:
-            _fill(tensor, flat)
+            fill(tensor, flat)
 
     def _gather(self, outputs: Optional[Sequence[torch.Tensor]], tensor: torch.Tensor) -> None:
         """All parts to all; who has no outputs only gives its own."""
         source, to, mine, got = self._stage("uint8")
-        flat, most = _bytes(tensor), PIECE // self._n // 16 * 16
-        flats = [_bytes(output) for output in outputs or []]
+        flat, most = as_bytes(tensor), PIECE // self._n // 16 * 16
+        flats = [as_bytes(output) for output in outputs or []]
         for at, end in _ranges(flat.numel(), most):
             count, room = end - at, _room(end - at, most)
             mine[:count].copy_(flat[at:end])
@@ -496,7 +234,7 @@ class ProcessGroup(dist.ProcessGroup):
             for i, output in enumerate(flats):
                 output[at:end].copy_(got[i * room : i * room + count])
         for output, flat in zip(outputs or [], flats):
-            _fill(output, flat)
+            fill(output, flat)
 
     def _exchange(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
         """The i-th input to the i-th process, of any sizes; both are flat bytes."""
@@ -534,7 +272,7 @@ class ProcessGroup(dist.ProcessGroup):
     def _reduce_local(self, parts: Sequence[torch.Tensor], op: str) -> torch.Tensor:
         """What becomes of this process's part: `parts` has what this one gives to each."""
         came = [torch.empty_like(parts[self._me]) for _ in parts]
-        self._exchange([_bytes(part) for part in came], [_bytes(part) for part in parts])
+        self._exchange([as_bytes(part) for part in came], [as_bytes(part) for part in parts])
         total = came[0]
         for part in came[1:]:
             total = _LOCAL[op](total, part)
@@ -542,7 +280,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _all_reduce(self, tensor: torch.Tensor, output: Optional[torch.Tensor], op: str) -> None:
         """The combination to the output of those that have one."""
-        flat = _flat(tensor)
+        flat = elements_of(tensor)
         wide = flat.to(_WIDER.get(flat.dtype, flat.dtype))
         if op in _COMBINE:
             total = torch.empty_like(wide)
@@ -559,7 +297,7 @@ class ProcessGroup(dist.ProcessGroup):
             self._finish(output, total, op)
 
     def _reduce_scatter(self, output: torch.Tensor, inputs: Sequence[torch.Tensor], op: str) -> None:
-        flats = [_flat(part) for part in inputs]
+        flats = [elements_of(part) for part in inputs]
         wide = [flat.to(_WIDER.get(flat.dtype, flat.dtype)) for flat in flats]
         if op not in _COMBINE:
             total = self._reduce_local(wide, op)
@@ -572,7 +310,7 @@ class ProcessGroup(dist.ProcessGroup):
         if op == "AVG":
             total = total / self._n
         dtype = output.real.dtype if output.is_complex() else output.dtype
-        _fill(output, (total != 0) if dtype == torch.bool else total.to(dtype))
+        fill(output, (total != 0) if dtype == torch.bool else total.to(dtype))
 
     def _op(self, what: str, op: Any, tensor: torch.Tensor) -> str:
         """The name of a combination, if there is one of such elements."""
@@ -653,10 +391,10 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call() -> None:
             none = torch.empty(0, dtype=torch.uint8)
-            flat = _bytes(output)
-            parts = [_bytes(part) for part in inputs] or [none] * self._n
+            flat = as_bytes(output)
+            parts = [as_bytes(part) for part in inputs] or [none] * self._n
             self._exchange([flat if rank == root else none for rank in range(self._n)], parts)
-            _fill(output, flat)
+            fill(output, flat)
 
         return self._begin([output], call)
 
@@ -683,10 +421,10 @@ class ProcessGroup(dist.ProcessGroup):
         _checked("all_to_all", outputs + inputs)
 
         def call() -> None:
-            flats = [_bytes(output) for output in outputs]
-            self._exchange(flats, [_bytes(part) for part in inputs])
+            flats = [as_bytes(output) for output in outputs]
+            self._exchange(flats, [as_bytes(part) for part in inputs])
             for output, flat in zip(outputs, flats):
-                _fill(output, flat)
+                fill(output, flat)
 
         return self._begin(outputs, call)
 
@@ -697,10 +435,10 @@ class ProcessGroup(dist.ProcessGroup):
         inputs = self._split("all_to_all_single", input, input_split_sizes)
 
         def exchange(parts: Sequence[torch.Tensor]) -> None:
-            flats = [_bytes(part) for part in parts]
-            self._exchange(flats, [_bytes(part) for part in inputs])
+            flats = [as_bytes(part) for part in parts]
+            self._exchange(flats, [as_bytes(part) for part in inputs])
             for part, flat in zip(parts, flats):
-                _fill(part, flat)
+                fill(part, flat)
 
         return self._begin([output], lambda: self._into(output, outputs, exchange))
 
