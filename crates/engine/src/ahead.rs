@@ -177,7 +177,8 @@ mod tests {
         assert!(held.content() == read(&path).content());
         fs::write(&path, vec![7; bytes.len()]).unwrap();
         take_count(&path);
-        held.read_ahead(&[0..bytes.len()], || false);
+        let all = 0..bytes.len();
+        held.read_ahead(&[all], || false);
         for range in [a, b] {
             let mut found = vec![0; range.len()];
             Outside::read(&held, range.start, &mut found).unwrap();
@@ -186,8 +187,8 @@ mod tests {
         assert_eq!(take_count(&path), 0);
         // The rest is where it was, and is compared.
         assert!(Outside::read(&held, 5 * READ, &mut [0; 9]).is_err());
-        let short = folder.write(&bytes[..LEAST - 1]);
-        let held = Blocks::read(open(&short), &[0..LEAST - 1], || false).map_err(|e| e.to_string()).unwrap();
+        let (short, all) = (folder.write(&bytes[..LEAST - 1]), 0..LEAST - 1);
+        let held = Blocks::read(open(&short), &[all], || false).map_err(|e| e.to_string()).unwrap();
         Outside::read(&held, 0, &mut [0; 9]).unwrap();
         assert!(take_count(&short) > 0);
     }

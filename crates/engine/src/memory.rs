@@ -234,6 +234,7 @@ mod tests {
             publics: 327,
             domain: 1 << 27,
             file_bytes: 47_373_928_632,
+            has_circuit: false,
         };
         let gib = |bytes: u64| bytes >> 30;
         let KeyMemory { gpus, gpu_least, beside_gpus, cpu, .. } = info.memory_of_params(129_753_620, 33_112_282);
@@ -251,7 +252,8 @@ mod tests {
 
     fn info(protocol: Protocol, log_rows: u32, publics: usize, file_bytes: u64) -> KeyInfo {
         let domain = 1 << log_rows;
-        KeyInfo { protocol, curve: CurveId::Bn254, variables: domain / 2, publics, domain, file_bytes }
+        let (curve, variables, has_circuit) = (CurveId::Bn254, domain / 2, true);
+        KeyInfo { protocol, curve, variables, publics, domain, file_bytes, has_circuit }
     }
 
     #[test]

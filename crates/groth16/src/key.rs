@@ -580,9 +580,10 @@ fn two_lane_plans<C: Curve, B: ProofBackend<C>>(
     matrices: [&SparseRows; 2],
 ) -> Vec<MemoryPlan> {
     let points = PointBytes { g1: size_of::<P1<C>>() as u64, g2: size_of::<P2<C>>() as u64 };
-    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2);
     let free = backend.info().free_bytes;
     let limits = std::array::from_fn(|lane| free.get(lane).copied().unwrap_or(0));
+    // The second lane sums.
+    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(backend, scalars, g2, limits[1]).all();
     // With the order in which the rows are done.
     let matrices = matrices.iter().map(|rows| rows.bytes() + 4 * rows.rows() as u64).sum();
     plan::blueprint_memory(queries, points, matrices, &sum, limits).into()

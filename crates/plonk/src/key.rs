@@ -254,7 +254,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         powers: Stored<'_, P1<C>>,
         worth: Worth,
     ) -> Result<Self> {
-        layout.check_any_system("PLONK or FFLONK")?;
+        worth.layout.check_any_system("PLONK or FFLONK")?;
         let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
         let plan = Plan::new(backend.lanes(), for_sum, worth.layout);
         let memory = plan.memory::<C>(Sizes { domain: sizes.0.domain, powers: powers.len(), vectors: worth.vectors });

@@ -71,7 +71,7 @@ impl<C: Curve> Pairings<C> {
 
 impl<C: Curve> Ahead<C> {
     /// Whether the product is 1 with e(`point`, (tau - xi) G2).
-    pub(crate) fn is_one_with(self, point: Affine<C>) -> bool {
+    pub(crate) fn makes_one_with(self, point: Affine<C>) -> bool {
         is_one::<C>(self.known * factor::<C>(point, &self.last))
     }
 }

@@ -117,12 +117,11 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
 /// What the quotient was made of.
 type Used<B> = Vec<(ColumnRows<B>, <B as Backend>::Buf<Mont>)>;
 
+/// The polynomials of commitments that sum up to the quotient, and what it was made of.
+type Parts<B> = ([<B as Backend>::Buf<Mont>; 3], Used<B>);
+
 /// T1, T2 and T3, where the quotient is T1 + X^n T2 + X^2n T3. They are blinded so that the sum stays.
-fn parts<C: Curve, B: PlonkBackend<C>>(
-    work: &Work<'_, C, B>,
-    of: Columns<'_, C, B>,
-    alpha: C::Fr,
-) -> Result<([B::Buf<Mont>; 3], Used<B>)> {
+fn parts<C: Curve, B: PlonkBackend<C>>(work: &Work<'_, C, B>, of: Columns<'_, C, B>, alpha: C::Fr) -> Result<Parts<B>> {
     let n = work.key.shape.domain;
     let Quotient { mut parts, above, rows } = quotient(work, of, alpha, [1, 1, ABOVE])?;
     let (b10, b11) = (work.blinding(10), work.blinding(11));

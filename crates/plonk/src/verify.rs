@@ -90,7 +90,7 @@ impl<C: Curve> PreparedKey<C> {
     /// The reason to refuse the proof.
     pub(crate) fn finish(&self, ahead: Ahead<C>, wxi: &P1<C>) -> std::result::Result<(), Refusal> {
         check_points::<C>(&[*wxi], &POINTS[OPENED..OPENED + 1])?;
-        match ahead.is_one_with(C::G1::to_ark(wxi)) {
+        match ahead.makes_one_with(C::G1::to_ark(wxi)) {
             true => Ok(()),
             false => Err(Refusal::Equation),
         }

@@ -172,15 +172,16 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         names: &[&'static str],
     ) -> Result<Option<Committing<C>>> {
         let Some(basis) = &self.key.basis else { return Ok(None) };
-        let commit = |((column, blinding), &name): ((&B::Buf<Mont>, &[C::Fr; BLINDED]), &&'static str)| {
+        let named = columns.iter().zip(blinding).zip(names.iter().copied());
+        let committing = named.map(|((column, blinding), name)| {
             let sum = || {
                 let mut values = self.combined(column.len() + BLINDED, &[(column, C::Fr::ONE)])?;
                 self.add_few(&mut values, column.len(), blinding)?;
                 basis.sum_of(self.backend, &values, &self.request.timeline)
             };
             Ok((name, self.request.enqueue(FIRST, name, sum)?))
-        };
-        Ok(Some(Committing(columns.iter().zip(blinding).zip(names).map(commit).collect::<Result<_>>()?)))
+        });
+        Ok(Some(Committing(committing.collect::<Result<_>>()?)))
     }
 
     /// Waits for commitments.

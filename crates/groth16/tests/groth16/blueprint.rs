@@ -55,7 +55,7 @@ fn each_step_takes_what_the_plan_says<C: Curve>() {
     let request = Request::new(Timeline::none(), &seen);
     prove(&*cpu, &loaded, &witness, &Blinding::random().unwrap(), &request).unwrap();
     let [of_first, of_second] = seen.1.into_inner().unwrap();
-    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(&*cpu, scalars, g2);
+    let sum = |scalars, g2| ScalarRecoding::<C>::sum_bytes(&*cpu, scalars, g2, u64::MAX).all();
     // a, b and c at least; at the end four scalars.
     let least = [wires + matrices, wires + matrices + 3 * rows, wires + rows, 4 * 32];
     for (i, (&took, stage)) in of_first.iter().zip(&first.stages).enumerate() {
