@@ -9,7 +9,7 @@ mkdir -p "$out"
 server=$(mktemp -d)
 export CUDA_MPS_PIPE_DIRECTORY="$server" CUDA_MPS_LOG_DIRECTORY="$server/log"
 mkdir -p "$CUDA_MPS_LOG_DIRECTORY"
-export TANDEM_TEST_DEVICE=cuda TANDEM_REQUIRE_GPU=1 CUDA_DEVICE_MAX_CONNECTIONS=32
+export TANDEM_TEST_DEVICE=cuda TANDEM_REQUIRE_GPU=1 CUDA_DEVICE_MAX_CONNECTIONS="${CUDA_DEVICE_MAX_CONNECTIONS:-32}"
 failed=0
 
 # serve starts a server, after the one before: a client that is killed may take its server with it.

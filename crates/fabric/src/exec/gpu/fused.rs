@@ -6,7 +6,7 @@ use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
 use crate::planner::{lock, Item, Planner};
 use crate::rank::MAX_PES;
 use crate::world::PinnedLoan;
-use crate::{ffi, Error, Result, Symmetric};
+use crate::{ffi, Error, Queue, Result, Symmetric};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::Pinned;
 
@@ -60,7 +60,9 @@ const NO_HOST: u64 = 1;
 fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Result<Option<PinnedLoan>> {
     let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
     let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
-    let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
+    let Some(stream) = shared.team().queues().first().and_then(Queue::stream).filter(|_| len > 0) else {
+        return Ok(None);
+    };
     let memory = Pinned::new(stream.device(), len.next_multiple_of(8) + 16 * channels)?;
     let memory = PinnedLoan::new(&shared.team().core().world, memory);
     for bound in bounds {
