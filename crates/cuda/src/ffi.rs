@@ -170,9 +170,19 @@ crate::native! {
     pub fn tandem_cuda_reserve(bytes: u64, address: *mut u64) -> i32;
     pub fn tandem_cuda_unreserve(address: u64, bytes: u64) -> i32;
     /// Puts memory of `device` behind reserved addresses, for kernels and copies of the `user_count` devices in `users`.
-    /// Leaves nothing behind where it fails. The contents are undefined.
-    pub fn tandem_cuda_map(address: u64, bytes: u64, device: i32, users: *const i32, user_count: i32) -> i32;
-    /// Takes away what one call of tandem_cuda_map has put there.
+    /// Leaves nothing behind where it fails. The contents are undefined. Where `shared` is not null, it gets a file descriptor, by which other
+    /// processes map the memory too, and which the caller closes.
+    pub fn tandem_cuda_map(
+        address: u64,
+        bytes: u64,
+        device: i32,
+        users: *const i32,
+        user_count: i32,
+        shared: *mut i32,
+    ) -> i32;
+    /// The same with memory that another process has made, of the file descriptor `shared`, which stays the caller's.
+    pub fn tandem_cuda_map_shared(address: u64, bytes: u64, shared: i32, users: *const i32, user_count: i32) -> i32;
+    /// Takes away what one call of tandem_cuda_map or tandem_cuda_map_shared has put there.
     pub fn tandem_cuda_unmap(address: u64, bytes: u64) -> i32;
     /// Blocks of the kernel that are on the device at once when it is otherwise idle. Also loads the kernel's code.
     pub fn tandem_cuda_resident_blocks(

@@ -3,7 +3,10 @@
 use crate::error::{check, Error, Result};
 use crate::{ffi, Device};
 use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
+
+const MAP: &str = "map memory";
 
 /// Addresses that belong to this value, at first without memory.
 #[derive(Debug)]
@@ -53,23 +56,60 @@ impl Reserved {
     /// # Errors
     /// The range is not free or not within the addresses; `device` has too little memory; a user does not reach it.
     pub fn map(&self, range: Range<u64>, device: Device, users: &[Device]) -> Result<()> {
-        let op = "map memory";
+        self.put(range, device, users, |at, bytes, users, count| {
+            // SAFETY: the addresses are this value's own and have no memory; `users` has as many numbers as it says.
+            unsafe { ffi::tandem_cuda_map(at, bytes, device.raw(), users, count, std::ptr::null_mut()) }
+        })
+    }
+
+    /// As [`Reserved::map`], with memory that other processes map too, by the file descriptor that is returned.
+    ///
+    /// # Errors
+    /// As [`Reserved::map`]; the driver does not share memory so.
+    pub fn map_to_share(&self, range: Range<u64>, device: Device, users: &[Device]) -> Result<OwnedFd> {
+        let mut shared = -1;
+        self.put(range, device, users, |at, bytes, users, count| {
+            // SAFETY: as in `map`; `shared` is valid to write to.
+            unsafe { ffi::tandem_cuda_map(at, bytes, device.raw(), users, count, &mut shared) }
+        })?;
+        // SAFETY: a new file descriptor, which nobody else has.
+        Ok(unsafe { OwnedFd::from_raw_fd(shared) })
+    }
+
+    /// As [`Reserved::map`], with memory that [`Reserved::map_to_share`] has made in another process, as much of it. The first user is
+    /// the device that is named in errors.
+    ///
+    /// # Errors
+    /// As [`Reserved::map`]; no users; `memory` is no such memory, or less.
+    pub fn map_shared(&self, range: Range<u64>, memory: &OwnedFd, users: &[Device]) -> Result<()> {
+        let Some(&first) = users.first() else { return Err(Error::new(MAP, None, ffi::TANDEM_INVALID)) };
+        self.put(range, first, users, |at, bytes, users, count| {
+            // SAFETY: as in `map`; the descriptor is open.
+            unsafe { ffi::tandem_cuda_map_shared(at, bytes, memory.as_raw_fd(), users, count) }
+        })
+    }
+
+    /// Calls `map` with the addresses of a range that has no memory yet, and the numbers of the users.
+    fn put(
+        &self,
+        range: Range<u64>,
+        device: Device,
+        users: &[Device],
+        map: impl FnOnce(u64, u64, *const i32, i32) -> i32,
+    ) -> Result<()> {
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = mapped.iter().any(|other| range.start < other.end && other.start < range.end);
         if range.start >= range.end || range.end > self.bytes || taken || users.len() > MOST_USERS {
-            return Err(Error::new(op, Some(device), ffi::TANDEM_INVALID));
+            return Err(Error::new(MAP, Some(device), ffi::TANDEM_INVALID));
         }
         let users: Vec<i32> = users.iter().map(|user| user.raw()).collect();
-        // SAFETY: the addresses are this value's own and have no memory; `users` has as many numbers as it says.
-        check(op, Some(device), unsafe {
-            let (at, bytes) = (self.address + range.start, range.end - range.start);
-            ffi::tandem_cuda_map(at, bytes, device.raw(), users.as_ptr(), users.len() as i32)
-        })?;
+        let (at, bytes) = (self.address + range.start, range.end - range.start);
+        check(MAP, Some(device), map(at, bytes, users.as_ptr(), users.len() as i32))?;
         mapped.push(range);
         Ok(())
     }
 
-    /// Takes away the memory that one call of [`Reserved::map`] has put at `range`; nothing may use it any more.
+    /// Takes away the memory that one call of [`Reserved::map`] or its like has put at `range`; nothing may use it any more.
     ///
     /// # Errors
     /// There was no such call; the driver failed.

@@ -290,7 +290,8 @@ impl<T: Pod> GlobalArray<T> {
         let mut long = Vec::new();
         for pe in 0..self.team.size() {
             let queue = self.team.core().is_local(pe).then(|| self.team.queue(pe));
-            if let Some(queue) = queue.filter(|queue| is_fine && queue.stream().is_some()) {
+            if is_fine && self.team.is_cuda() {
+                let Some(queue) = queue else { continue };
                 let (to, source) = (self.handle(queue)?, from.handle(queue)?);
                 queue.keep(&self.part);
                 queue.keep(&from.part);

@@ -26,7 +26,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// A set of PEs that share memory: GPUs of this machine, or pretend PEs, which are threads and host memory. The PEs are
 /// numbered from 0. A handle: clones are the same team. A team is unusable after a [`Fault`](crate::Fault); others go on.
 ///
-/// The PEs may be those of several processes ([`Team::sim_in`]). Each process tells its own PEs what to do, and its host reads and writes the
+/// The PEs may be those of several processes ([`Team::sim_in`], [`Team::cuda_in`]). Each process tells its own PEs what to do, and its host reads and writes the
 /// memory of all. What changes the memory that there is ([`Team::alloc`], [`Team::split`], [`crate::Collectives`]) all processes call in
 /// the same order with the same arguments. Memory is used again when the last handle of every process is gone.
 #[derive(Clone)]
@@ -79,7 +79,24 @@ impl Team {
     /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is not
     /// 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
-        Self::of(Self::of_gpus(devices, &options)?, None)
+        Self::of(Self::of_gpus(devices, &options, None)?, None)
+    }
+
+    /// A team of the GPUs of all processes that meet, `devices` of them in this one, as of [`Team::sim_in`]. Every process sees all of
+    /// these GPUs. On one GPU the kernels of several processes run beside each other where NVIDIA's MPS serves it, else in turns.
+    ///
+    /// # Errors
+    /// As for [`Team::cuda`] and [`Team::sim_in`]; [`Options::apart`]; a GPU that another process does not see, or does not reach.
+    pub fn cuda_in(meeting: Meeting, devices: &[Device], options: Options) -> Result<Self> {
+        let op = "open a team of GPUs";
+        if devices.is_empty() || !options.apart.is_empty() {
+            return Err(Error::invalid(op, "a process of a team has at least one GPU, and none of its PEs are apart"));
+        }
+        let patience = options.timeout.min(LONGEST_TIMEOUT);
+        let group = Group::meet(meeting, devices.len(), &format!("GPUs, {options:?}"), patience)?;
+        let core = Self::of_gpus(devices, &options, Some(&group))?;
+        let membership = Membership::new(&core.world, group, patience);
+        Self::of(core, Some(membership))
     }
 
     /// A team of GPUs, one PE for each of `streams` in this order, which are the PEs' queues ([`Team::queue`]): what else these streams
@@ -89,18 +106,20 @@ impl Team {
     /// As for [`Team::cuda`].
     pub fn cuda_on(streams: &[Arc<Stream>], options: Options) -> Result<Self> {
         let devices: Vec<Device> = streams.iter().map(|stream| stream.device()).collect();
-        let core = Self::of_gpus(&devices, &options)?;
+        let core = Self::of_gpus(&devices, &options, None)?;
         let seats =
             streams.iter().enumerate().map(|(me, stream)| (Arc::new(TeamRank { core: core.clone(), me }), stream));
         let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
         Ok(Team(Arc::new(Inner { core, queues, membership: None })))
     }
 
-    fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<TeamState>> {
-        let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
-        let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
+    fn of_gpus(devices: &[Device], options: &Options, group: Option<&Arc<Group>>) -> Result<Arc<TeamState>> {
+        let pes = group.map_or(devices.len(), |group| group.count());
+        let (window, caps, mut links) = shape(pes, options, 256 << 30)?;
+        let machine = cuda::Machine::new(devices, window, options.checks, &mut links, group)?;
         let window = machine.window();
-        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial, None)?, None, options)
+        let world = World::new(Arc::new(machine), window, caps, links, options.initial, group.cloned())?;
+        Self::open(world, None, options)
     }
 
     fn open(world: Arc<World>, pretend: Option<Arc<sim::Memory>>, options: &Options) -> Result<Arc<TeamState>> {

@@ -156,9 +156,14 @@ int32_t tandem_cuda_granularity(int32_t device, uint64_t* bytes);
 int32_t tandem_cuda_reserve(uint64_t bytes, uint64_t* address);
 int32_t tandem_cuda_unreserve(uint64_t address, uint64_t bytes);
 /// Puts memory of `device` behind reserved addresses, for kernels and copies of the `user_count` devices in `users`.
-/// Leaves nothing behind where it fails. The contents are undefined.
-int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const int32_t* users, int32_t user_count);
-/// Takes away what one call of tandem_cuda_map has put there.
+/// Leaves nothing behind where it fails. The contents are undefined. Where `shared` is not null, it gets a file descriptor, by which other
+/// processes map the memory too, and which the caller closes.
+int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const int32_t* users, int32_t user_count,
+                        int32_t* shared);
+/// The same with memory that another process has made, of the file descriptor `shared`, which stays the caller's.
+int32_t tandem_cuda_map_shared(uint64_t address, uint64_t bytes, int32_t shared, const int32_t* users,
+                               int32_t user_count);
+/// Takes away what one call of tandem_cuda_map or tandem_cuda_map_shared has put there.
 int32_t tandem_cuda_unmap(uint64_t address, uint64_t bytes);
 
 /// Blocks of the kernel that are on the device at once when it is otherwise idle. Also loads the kernel's code.

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 namespace {
 
@@ -36,9 +37,12 @@ struct Driver {
     decltype(&cuMemUnmap) unmap = find<decltype(unmap)>("cuMemUnmap");
     decltype(&cuMemSetAccess) set_access = find<decltype(set_access)>("cuMemSetAccess");
     decltype(&cuDeviceGetAttribute) attribute = find<decltype(attribute)>("cuDeviceGetAttribute");
+    decltype(&cuMemExportToShareableHandle) give = find<decltype(give)>("cuMemExportToShareableHandle");
+    decltype(&cuMemImportFromShareableHandle) take = find<decltype(take)>("cuMemImportFromShareableHandle");
 
     bool is_whole() const {
-        return granularity && reserve && unreserve && create && release && map && unmap && set_access && attribute;
+        return granularity && reserve && unreserve && create && release && map && unmap && set_access && attribute &&
+               give && take;
     }
 };
 
@@ -60,6 +64,27 @@ CUmemAllocationProp pinned_on(int32_t device) {
 
 constexpr int32_t NOT_SUPPORTED = static_cast<int32_t>(cudaErrorNotSupported);
 constexpr int32_t MOST_USERS = 32;
+
+// Puts memory behind addresses, for kernels and copies of these devices. The mapping keeps the memory; the handle is given back in any case.
+CUresult place(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle memory, const int32_t* users,
+               int32_t user_count) {
+    CUresult result = driver().map(address, bytes, 0, memory, 0);
+    if (result == CUDA_SUCCESS) {
+        CUmemAccessDesc access[MOST_USERS] = {};
+        for (int32_t i = 0; i < user_count; i++) {
+            access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+            access[i].location.id = users[i];
+            access[i].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        }
+        result = driver().set_access(address, bytes, access, user_count);
+        if (result != CUDA_SUCCESS) {
+            (void)driver().unmap(address, bytes);
+        }
+    }
+    (void)driver().release(memory);
+    return result;
+}
+
 // Dynamic shared memory that every kernel may have without asking.
 constexpr size_t UNASKED_BYTES = 48 * 1024;
 
@@ -139,7 +164,8 @@ int32_t tandem_cuda_unreserve(uint64_t address, uint64_t bytes) {
     return driver().is_whole() ? status(driver().unreserve(address, bytes)) : NOT_SUPPORTED;
 }
 
-int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const int32_t* users, int32_t user_count) {
+int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const int32_t* users, int32_t user_count,
+                        int32_t* shared) {
     if (user_count < 1 || user_count > MOST_USERS) {
         return TANDEM_INVALID;
     }
@@ -150,28 +176,49 @@ int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const 
     if (error != cudaSuccess) {
         return status(error);
     }
-    const CUmemAllocationProp prop = pinned_on(device);
+    CUmemAllocationProp prop = pinned_on(device);
+    if (shared != nullptr) {
+        prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    }
     CUmemGenericAllocationHandle memory = 0;
     CUresult result = driver().create(&memory, bytes, &prop, 0);
     if (result != CUDA_SUCCESS) {
         return status(result);
     }
-    result = driver().map(address, bytes, 0, memory, 0);
-    if (result == CUDA_SUCCESS) {
-        CUmemAccessDesc access[MOST_USERS] = {};
-        for (int32_t i = 0; i < user_count; i++) {
-            access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-            access[i].location.id = users[i];
-            access[i].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        }
-        result = driver().set_access(address, bytes, access, user_count);
+    int descriptor = -1;
+    if (shared != nullptr) {
+        result = driver().give(&descriptor, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
         if (result != CUDA_SUCCESS) {
-            (void)driver().unmap(address, bytes);
+            (void)driver().release(memory);
+            return status(result);
         }
     }
-    // The mapping keeps the memory.
-    (void)driver().release(memory);
+    result = place(address, bytes, memory, users, user_count);
+    if (shared != nullptr) {
+        *shared = descriptor;
+        if (result != CUDA_SUCCESS) {
+            (void)close(descriptor);
+        }
+    }
     return status(result);
+}
+
+int32_t tandem_cuda_map_shared(uint64_t address, uint64_t bytes, int32_t shared, const int32_t* users,
+                               int32_t user_count) {
+    if (user_count < 1 || user_count > MOST_USERS) {
+        return TANDEM_INVALID;
+    }
+    if (!driver().is_whole()) {
+        return NOT_SUPPORTED;
+    }
+    const cudaError_t error = cudaSetDevice(users[0]);
+    if (error != cudaSuccess) {
+        return status(error);
+    }
+    CUmemGenericAllocationHandle memory = 0;
+    void* descriptor = reinterpret_cast<void*>(static_cast<uintptr_t>(shared));
+    const CUresult result = driver().take(&memory, descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    return status(result != CUDA_SUCCESS ? result : place(address, bytes, memory, users, user_count));
 }
 
 int32_t tandem_cuda_unmap(uint64_t address, uint64_t bytes) {

@@ -40,7 +40,8 @@ impl Executor {
             return Ok(());
         }
         gpus.leave();
-        if planner.is_for_engines(items) {
+        // Copy engines are ordered by events, which are of one process.
+        if planner.is_for_engines(items) && planner.team.core().group().is_none() {
             return gpus.engines(planner, items, is_now);
         }
         match planner.message(items) {

@@ -1,18 +1,25 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
+mod faults;
+mod shared;
 mod stream_queue;
 
 use crate::bound::{bound, drop_after, PATIENCE};
-use crate::fault::Record;
 use crate::heap::ALIGN;
 use crate::machine::{self, Links, RegionOwner, Seat, MAX_REGIONS};
+use crate::process::Group;
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tandem_cuda::{Device, Pinned, Reserved, Stream};
+
+use faults::Faults;
+use shared::Shared;
+
+const OPEN: &str = "open a team of GPUs";
 
 /// Pieces that the host's reads and writes go in.
 const STAGING: usize = 4 << 20;
@@ -27,16 +34,21 @@ const TABLE: u64 = (size_of::<ffi::tandem_region>() * MAX_REGIONS) as u64;
 
 /// GPUs and their windows.
 pub(crate) struct Machine {
+    /// By PE: its device. Those of other processes are reached through the first of this one.
     devices: Arc<[Device]>,
+    /// The PEs of this process.
+    local: Range<usize>,
     window: u64,
     granule: u64,
-    /// By PE: the devices that reach its memory, its own among them, each once.
+    /// By PE of this process: the devices of this process that reach its memory, its own among them, each once.
     users: Vec<Vec<Device>>,
     reserved: Reserved,
-    /// By PE: what the host reads and writes through.
+    /// By PE of this process: what the host reads and writes through.
     host: Vec<Mutex<HostPath>>,
-    /// By PE: the table of regions, in a mapping of its own behind the windows.
+    /// By PE of this process: the table of regions, in a mapping of its own behind the windows.
     tables: Vec<u64>,
+    /// The other processes, if the world has several.
+    shared: Option<Shared>,
     /// Where allocations end, if that is kept.
     ends: Option<Ends>,
 }
@@ -87,50 +99,68 @@ impl HostPath {
 
 impl Machine {
     /// Reserves windows of at least `window` bytes, and writes into `links` what the driver does not let PEs do.
-    /// `checks` keeps where allocations end.
-    pub(crate) fn new(devices: &[Device], window: u64, checks: bool, links: &mut Links) -> Result<Self> {
-        let op = "open a team of GPUs";
-        enough_connections(op, devices)?;
+    /// `checks` keeps where allocations end. With a group, `devices` are the PEs of this process.
+    pub(crate) fn new(
+        devices: &[Device],
+        window: u64,
+        checks: bool,
+        links: &mut Links,
+        group: Option<&Arc<Group>>,
+    ) -> Result<Self> {
+        enough_connections(OPEN, devices)?;
+        let local = group.map_or(0..devices.len(), |group| group.local());
+        let all = group.map_or(devices.len(), |group| group.count());
         let mut granule = 1;
         for &device in devices {
             let step = device.map_granularity()?;
             granule = granule.max(step.max(1).next_power_of_two());
             preload(device)?;
         }
-        peers(devices, links)?;
+        peers(devices, local.start, links)?;
         let window = window.next_multiple_of(granule);
         let table = TABLE.next_multiple_of(granule);
-        let pes = devices.len() as u64;
+        let pes = all as u64;
         // Tables lie behind the windows, so that a window is all heap.
         let step = if checks { (window / ALIGN * WORD).next_multiple_of(granule) } else { 0 };
         let reserved = Reserved::new(pes * (window + table + step))?;
+        let terms = format!("GPUs with windows of {window} bytes in steps of {granule}, checks {checks}");
+        let shared = group.map(|group| Shared::join(group, devices, &terms, reserved.address())).transpose()?;
         let users = |pe: usize| {
-            let mut users: Vec<Device> = Vec::new();
-            let reaching = (0..devices.len()).filter(|&u| links.apart(u, pe).is_none()).map(|u| devices[u]);
-            reaching.for_each(|device| {
-                if !users.contains(&device) {
-                    users.push(device)
-                }
-            });
-            users
+            let reaching = local.clone().filter(|&user| links.apart(user, pe).is_none());
+            each_once(reaching.map(|user| devices[user - local.start]))
         };
         let mut tables = Vec::new();
         let mut host = Vec::new();
-        for (pe, &device) in devices.iter().enumerate() {
+        for (pe, &device) in local.clone().zip(devices) {
             let at = pes * window + pe as u64 * table;
             reserved.map(at..at + table, device, &[device])?;
             tables.push(reserved.address() + at);
             host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Some(Pinned::new(device, STAGING)?) }));
         }
-        let users = (0..devices.len()).map(users).collect();
+        let users = local.clone().map(users).collect();
         let mapped = devices.iter().map(|_| Mutex::new(0)).collect();
         let ends = checks.then_some(Ends { at: pes * (window + table), step, mapped });
-        Ok(Machine { devices: devices.into(), window, granule, users, reserved, host, tables, ends })
+        let near = |pe: usize| devices[if local.contains(&pe) { pe - local.start } else { 0 }];
+        let devices = (0..all).map(near).collect();
+        Ok(Machine { devices, local, window, granule, users, reserved, host, tables, shared, ends })
     }
 
-    /// Memory, all zero, at these places of what is reserved.
-    fn zeroed(&self, pe: usize, range: std::ops::Range<u64>, users: &[Device]) -> Result<()> {
-        self.reserved.map(range.clone(), self.devices[pe], users)?;
+    /// The place of PE `pe` among those of this process; 0 for one of another process.
+    fn own(&self, pe: usize) -> usize {
+        if self.local.contains(&pe) {
+            pe - self.local.start
+        } else {
+            0
+        }
+    }
+
+    /// Memory, all zero, at these places of what is reserved; other processes get it by what is returned, where they are to.
+    fn zeroed(&self, pe: usize, range: Range<u64>, users: &[Device], is_given: bool) -> Result<Option<OwnedFd>> {
+        let device = self.devices[pe];
+        let given = match is_given {
+            true => Some(self.reserved.map_to_share(range.clone(), device, users)?),
+            false => self.reserved.map(range.clone(), device, users).map(|()| None)?,
+        };
         let mut path = self.path(pe);
         path.slot("fill memory", 0)?;
         let zeroed = path.stream.call("fill memory", |raw| {
@@ -143,17 +173,17 @@ impl Machine {
         if zeroed.as_ref().is_err_and(|error| !matches!(error, Error::Late { .. })) {
             let _ = self.reserved.unmap(range);
         }
-        zeroed
+        zeroed.map(|()| given)
     }
 
     /// Gives the words for the first `heap` bytes of a window memory. What is there stays when the heap shrinks again.
     fn grow_ends(&self, pe: usize, heap: u64) -> Result<()> {
         let Some(ends) = &self.ends else { return Ok(()) };
-        let mut mapped = ends.mapped[pe].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mapped = ends.mapped[self.own(pe)].lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = (heap / ALIGN * WORD).next_multiple_of(self.granule).min(ends.step);
         if wanted > *mapped {
             let at = ends.at + pe as u64 * ends.step;
-            self.zeroed(pe, at + *mapped..at + wanted, &[self.devices[pe]])?;
+            self.zeroed(pe, at + *mapped..at + wanted, &[self.devices[pe]], false)?;
             *mapped = wanted;
         }
         Ok(())
@@ -164,13 +194,13 @@ impl Machine {
         self.window
     }
 
-    fn range(&self, pe: usize, from: u64, to: u64) -> std::ops::Range<u64> {
+    fn range(&self, pe: usize, from: u64, to: u64) -> Range<u64> {
         let start = pe as u64 * self.window;
         start + from..start + to
     }
 
     fn path(&self, pe: usize) -> MutexGuard<'_, HostPath> {
-        self.host[pe].lock().unwrap_or_else(PoisonError::into_inner)
+        self.host[self.own(pe)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,10 +232,20 @@ fn preload(device: Device) -> Result<()> {
     }
 }
 
-/// Says of each pair of devices that is not apart yet what the driver lets one do with the other's memory.
-fn peers(devices: &[Device], links: &mut Links) -> Result<()> {
-    for (i, &from) in devices.iter().enumerate() {
-        for (j, &to) in devices.iter().enumerate() {
+fn each_once(devices: impl Iterator<Item = Device>) -> Vec<Device> {
+    let mut each = Vec::new();
+    devices.for_each(|device| {
+        if !each.contains(&device) {
+            each.push(device)
+        }
+    });
+    each
+}
+
+/// Says of each pair of devices that is not apart yet what the driver lets one do with the other's memory. The first is PE `first`.
+fn peers(devices: &[Device], first: usize, links: &mut Links) -> Result<()> {
+    for (i, &from) in (first..).zip(devices) {
+        for (j, &to) in (first..).zip(devices) {
             if from == to || links.apart(i, j).is_some() {
                 continue;
             }
@@ -229,28 +269,36 @@ impl machine::Machine for Machine {
     }
 
     fn name(&self, pe: usize) -> String {
-        self.devices[pe].to_string()
+        self.shared.as_ref().map_or_else(|| self.devices[pe].to_string(), |shared| shared.name(pe))
     }
 
     fn device(&self, pe: usize) -> Option<Device> {
-        Some(self.devices[pe])
+        self.local.contains(&pe).then(|| self.devices[pe])
     }
 
     fn sharing(&self, pe: usize) -> usize {
-        self.devices.iter().filter(|&&device| device == self.devices[pe]).count()
+        match &self.shared {
+            Some(shared) => shared.sharing(pe),
+            None => self.devices.iter().filter(|&&device| device == self.devices[pe]).count(),
+        }
     }
 
     fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>> {
         let device = self.devices[pe];
-        let given = self.grow_ends(pe, to).and_then(|()| self.zeroed(pe, self.range(pe, from, to), &self.users[pe]));
-        match given {
+        let (range, users, is_given) = (self.range(pe, from, to), &self.users[self.own(pe)], self.shared.is_some());
+        match self.grow_ends(pe, to).and_then(|()| self.zeroed(pe, range, users, is_given)) {
             Err(Error::Device(error)) if error.is_out_of_memory() => {
                 let free = device.memory_info().map_or(0, |(free, _)| free);
                 let reason = format!("the device has {free} bytes free");
                 Err(Error::OutOfMemory { pe, device: device.to_string(), wanted: to - from, reason })
             }
-            given => given.map(|()| None),
+            given => given,
         }
+    }
+
+    fn import(&self, pe: usize, from: u64, to: u64, memory: OwnedFd) -> Result<()> {
+        let users = each_once(self.local.clone().map(|pe| self.devices[pe]));
+        Ok(self.reserved.map_shared(self.range(pe, from, to), &memory, &users)?)
     }
 
     fn unmap(&self, pe: usize, from: u64, to: u64) {
@@ -294,9 +342,10 @@ impl machine::Machine for Machine {
     }
 
     fn faults(&self, places: &[u64]) -> Result<Arc<dyn machine::Faults>> {
-        let size = places.len();
-        let memory = Pinned::new(self.devices[0], size * size_of::<ffi::tandem_fault>())?;
-        Ok(Arc::new(Faults { memory, size }))
+        match &self.shared {
+            Some(shared) => shared.faults(self.devices[self.local.start], places, self.window),
+            None => Ok(Arc::new(Faults::new(self.devices[0], places.len())?)),
+        }
     }
 
     fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
@@ -314,11 +363,11 @@ impl machine::Machine for Machine {
             bytes.extend(slot.bytes.to_ne_bytes());
             bytes.extend(slot.at.iter().flat_map(|at| at.to_ne_bytes()));
         }
-        self.tables.iter().enumerate().try_for_each(|(pe, &at)| self.write(pe, at, &bytes))
+        self.local.clone().zip(&self.tables).try_for_each(|(pe, &at)| self.write(pe, at, &bytes))
     }
 
     fn region_table(&self, pe: usize) -> Option<u64> {
-        Some(self.tables[pe])
+        self.tables.get(self.own(pe)).copied()
     }
 
     fn mark(&self, pe: usize, from: u64, bytes: u64, end: u64) -> Result<()> {
@@ -336,66 +385,6 @@ impl machine::Machine for Machine {
 
     fn ends(&self, pe: usize) -> Option<u64> {
         self.ends.as_ref().map(|ends| self.reserved.address() + ends.at + pe as u64 * ends.step)
-    }
-}
-
-/// Records in page-locked memory, one a PE, written by kernels.
-struct Faults {
-    memory: Pinned,
-    size: usize,
-}
-
-impl Faults {
-    /// The words of 32 bits of a record.
-    fn words(&self, pe: usize) -> [&AtomicU32; WORDS] {
-        std::array::from_fn(|i| {
-            debug_assert!(pe < self.size);
-            let at = self.memory.address() as usize + pe * size_of::<ffi::tandem_fault>() + i * size_of::<u32>();
-            // SAFETY: the record lies in this value's memory, aligned to 8 as its size is a multiple of that, and lives
-            // as long as `self`. The host accesses it through these atomics alone; the device writes whole words.
-            unsafe { AtomicU32::from_ptr(at as *mut u32) }
-        })
-    }
-}
-
-const WORDS: usize = size_of::<ffi::tandem_fault>() / size_of::<u32>();
-// The order of the words below.
-const _: () = {
-    assert!(std::mem::offset_of!(ffi::tandem_fault, what) == 0 && std::mem::offset_of!(ffi::tandem_fault, waiter) == 4);
-    assert!(std::mem::offset_of!(ffi::tandem_fault, peer) == 8 && std::mem::offset_of!(ffi::tandem_fault, place) == 16);
-    assert!(
-        std::mem::offset_of!(ffi::tandem_fault, seen) == 24 && std::mem::offset_of!(ffi::tandem_fault, wanted) == 32
-    );
-};
-
-impl machine::Faults for Faults {
-    fn get(&self, pe: usize) -> Option<Record> {
-        let words = self.words(pe);
-        let what = words[0].load(Ordering::Acquire);
-        if what == ffi::TANDEM_FAULT_NONE as u32 {
-            return None;
-        }
-        let one = |i: usize| words[i].load(Ordering::Relaxed);
-        let two = |i: usize| u64::from(one(i)) | u64::from(one(i + 1)) << 32;
-        Some(Record { what, waiter: one(1), peer: one(2), place: two(4), seen: two(6), wanted: two(8) })
-    }
-
-    fn put(&self, pe: usize, record: Record) {
-        if self.get(pe).is_some() {
-            return;
-        }
-        let words = self.words(pe);
-        words[1].store(record.waiter, Ordering::Relaxed);
-        words[2].store(record.peer, Ordering::Relaxed);
-        for (i, value) in [(4, record.place), (6, record.seen), (8, record.wanted)] {
-            words[i].store(value as u32, Ordering::Relaxed);
-            words[i + 1].store((value >> 32) as u32, Ordering::Relaxed);
-        }
-        words[0].store(record.what, Ordering::Release);
-    }
-
-    fn address(&self, pe: usize) -> usize {
-        self.memory.address() as usize + pe * size_of::<ffi::tandem_fault>()
     }
 }
 

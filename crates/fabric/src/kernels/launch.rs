@@ -1,17 +1,17 @@
 //! Kernels that run on all PEs of a team at once and wait for each other.
 
-use crate::{Error, Result, Team};
+use crate::{Error, OneSided, Result, Team};
 use tandem_cuda::{Grid, Kernel};
 
 impl Team {
-    /// Blocks of `kernel` that every PE holds at once when it is otherwise idle; `grid.blocks` is not looked at. PEs of one GPU have
+    /// Blocks of `kernel` that every PE of this process holds at once when it is otherwise idle; `grid.blocks` is not looked at. PEs of one GPU have
     /// equal shares of it. Also loads the kernel's code everywhere, as one must before kernels that wait are launched.
     ///
     /// # Errors
     /// The PEs are pretend ones; a device cannot launch cooperatively, or failed.
     pub fn resident_blocks(&self, kernel: Kernel, grid: Grid) -> Result<u64> {
         let mut least = u64::MAX;
-        for pe in 0..self.size() {
+        for pe in self.core().local() {
             least = least.min(self.resident_on(pe, kernel, grid)?);
         }
         Ok(least)
@@ -23,7 +23,7 @@ impl Team {
         Ok(kernel.resident_blocks(stream.device(), grid)? / self.sharing(pe) as u64)
     }
 
-    /// Launches `kernel` on the queue of every PE, so that all its blocks on all PEs are there at once and may wait for
+    /// Launches `kernel` on the queue of every PE of this process, so that all its blocks on all PEs are there at once and may wait for
     /// each other: `barrier_grid` of the device API needs that. The kernel's parameters are a `tandem_team` and an `A`,
     /// which `arguments` gives for each PE. Nothing is launched where one PE would not hold the grid.
     ///
@@ -42,7 +42,7 @@ impl Team {
         if grid.blocks == 0 || grid.threads == 0 {
             return Err(Error::invalid("launch a kernel", "a grid needs blocks and threads"));
         }
-        for pe in 0..self.size() {
+        for pe in self.core().local() {
             let most = self.resident_on(pe, kernel, grid)?;
             if u64::from(grid.blocks) > most {
                 return Err(Error::NotResident(format!(
@@ -55,9 +55,9 @@ impl Team {
                 )));
             }
         }
-        for (pe, queue) in self.queues().iter().enumerate() {
+        for queue in self.queues() {
             let (Some(stream), Some(mut team)) = (queue.stream(), queue.handle()) else { continue };
-            let mut own = arguments(pe);
+            let mut own = arguments(queue.me());
             let mut addresses = [(&raw mut team).cast::<u8>(), (&raw mut own).cast::<u8>()];
             // SAFETY: the caller's promise; both values live until the launch has copied them.
             unsafe { kernel.launch_cooperative(stream, grid, &mut addresses)? };

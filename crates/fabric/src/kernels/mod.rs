@@ -153,5 +153,5 @@ pub fn pingpong(team: &Team, ball: Ball, words: &Symmetric<u64>, rounds: u64) ->
 
 /// The address of each PE's own part.
 fn addresses<T: Pod>(team: &Team, memory: &Symmetric<T>) -> Result<Vec<u64>> {
-    team.queues().iter().map(|queue| queue.address(memory)).collect()
+    (0..team.size()).map(|pe| team.core().address("address", memory, pe)).collect()
 }

@@ -240,7 +240,7 @@ fn ends_in_order() {
 }
 
 fn differs(options: Options) {
-    let text = Team::sim_in(Meeting::from_env().unwrap().unwrap(), 1, options).err().unwrap().to_string();
+    let text = super::try_open(1, options).err().unwrap().to_string();
     assert!(text.contains("process 0 (pid") && text.contains("process 1 (pid"), "{text}");
     assert!(text.contains("window: 4194304") && text.contains("window: 8388608"), "{text}");
 }

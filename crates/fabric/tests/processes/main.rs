@@ -49,8 +49,22 @@ fn own_pes() -> usize {
     std::env::var(PES).unwrap().split(',').nth(rank()).unwrap().parse().unwrap()
 }
 
+/// Opens a team of pretend PEs, or where TANDEM_TEST_DEVICE is `cuda` one whose PEs are all on the first GPU.
 fn open(options: Options) -> Team {
-    Team::sim_in(Meeting::from_env().unwrap().unwrap(), own_pes(), options).unwrap()
+    try_open(own_pes(), options).unwrap()
+}
+
+fn has_gpu() -> bool {
+    std::env::var("TANDEM_TEST_DEVICE").is_ok_and(|device| device == "cuda")
+}
+
+fn try_open(pes: usize, options: Options) -> tandem_fabric::Result<Team> {
+    let meeting = Meeting::from_env()?.unwrap();
+    if has_gpu() {
+        let gpus = tandem_cuda::probe().unwrap();
+        return Team::cuda_in(meeting, &vec![gpus[0].usable.clone().unwrap(); pes], options);
+    }
+    Team::sim_in(meeting, pes, options)
 }
 
 /// Waits until the queues of all processes have come here.

@@ -6,7 +6,7 @@ use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
 use crate::planner::{lock, Item, Planner};
 use crate::rank::MAX_PES;
 use crate::world::PinnedLoan;
-use crate::{ffi, Error, Result, Symmetric};
+use crate::{ffi, Error, Queue, Result, Symmetric};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::Pinned;
 
@@ -31,6 +31,12 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
     if has_host && !shared.is_recording() {
         return Ok(false);
     }
+    if has_host && shared.team().core().group().is_some() {
+        return Err(Error::invalid(
+            "collective",
+            "the GPUs are joined by host memory alone, which their processes do not share",
+        ));
+    }
     if has_host {
         schedules = make(tuning.workers.min(HOST_WORKERS))?;
     }
@@ -54,7 +60,9 @@ const NO_HOST: u64 = 1;
 fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Result<Option<PinnedLoan>> {
     let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
     let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
-    let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
+    let Some(stream) = shared.team().queues().first().and_then(Queue::stream).filter(|_| len > 0) else {
+        return Ok(None);
+    };
     let memory = Pinned::new(stream.device(), len.next_multiple_of(8) + 16 * channels)?;
     let memory = PinnedLoan::new(&shared.team().core().world, memory);
     for bound in bounds {
@@ -117,7 +125,8 @@ fn build(
     let memory = team.alloc::<u64>(words)?;
     let host = host_memory(shared, &mut bounds, channels)?;
     let counters = host.as_ref().map_or(0, |host| (host.address() + host.len() as u64) - 16 * channels as u64);
-    let at = |pe: usize, word: usize| Ok::<u64, Error>(team.queue(pe).address(&memory)? + 8 * word as u64);
+    let core = team.core();
+    let at = |pe: usize, word: usize| Ok::<u64, Error>(core.address("collective", &memory, pe)? + 8 * word as u64);
     let mut first = 0;
     for bound in &bounds {
         fill(shared, bound, first, &layout, &at, counters, &mut own)?;
@@ -127,7 +136,8 @@ fn build(
     let mut args = Vec::new();
     for (pe, own) in own.into_iter().enumerate() {
         let count = own.table.rows.len() / ROW;
-        if count == 0 && own.awaited.is_empty() && own.touched_by == 0 {
+        // Each process writes what its own PEs read.
+        if count == 0 && own.awaited.is_empty() && own.touched_by == 0 || !core.is_local(pe) {
             args.push(None);
             continue;
         }

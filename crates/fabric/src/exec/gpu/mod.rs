@@ -14,7 +14,8 @@ mod resident;
 
 use super::mail::Mail;
 use crate::planner::{lock, Item, Planner};
-use crate::{ffi, Result, Team};
+use crate::process::Parcel;
+use crate::{ffi, Error, OneSided, Result, Team};
 use engines::Engines;
 use fused::Fused;
 use resident::Resident;
@@ -27,7 +28,7 @@ pub(crate) struct Gpus {
     blocks: usize,
     tables: Mutex<Fused>,
     engines: Mutex<Engines>,
-    /// `None` where a GPU does not hold the resident kernels of all its PEs at once.
+    /// `None` where a GPU does not hold the resident kernels of all its PEs at once, or there are several processes.
     resident: Option<Mutex<Resident>>,
 }
 
@@ -35,15 +36,23 @@ impl Gpus {
     pub(crate) fn new(team: &Team) -> Result<Self> {
         let mut least = usize::MAX;
         let mut devices = Vec::new();
-        for (pe, queue) in team.queues().iter().enumerate() {
+        for queue in team.queues() {
             let Some(stream) = queue.stream() else { continue };
             devices.push(stream.device());
             let mut blocks = 0;
             // SAFETY: `blocks` is valid to write to.
             stream.call("load kernels", |_| unsafe { ffi::tandem_exec_limit(&mut blocks) })?;
-            least = least.min(blocks as usize / team.sharing(pe));
+            least = least.min(blocks as usize / team.sharing(queue.me()));
         }
-        let resident = resident::BLOCKS <= least;
+        // Tables are cut alike in all processes.
+        if let Some(group) = team.core().group() {
+            let op = "collectives";
+            let mine = Parcel { numbers: vec![least as u64], ..Parcel::about("collectives of GPUs") };
+            let all = group.exchange(op, mine)?;
+            let of_all = all.iter().filter_map(|parcel| usize::try_from(*parcel.numbers.first()?).ok()).min();
+            least = of_all.ok_or_else(|| Error::processes(op, "a process has not said what its GPUs hold"))?;
+        }
+        let resident = resident::BLOCKS <= least && team.core().group().is_none();
         Ok(Self {
             blocks: least,
             tables: Mutex::default(),
