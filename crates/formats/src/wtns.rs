@@ -160,7 +160,7 @@ impl Wtns {
         stream: &mut Stream<R>,
         expected: Option<WtnsHeader>,
         room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
-        other: &mut dyn FnMut(&mut Stream<R>, u32, u64) -> Result<()>,
+        other: &mut OtherSection<'_, R>,
     ) -> Result<Self> {
         let mut start = [0; START_BYTES];
         let got = stream.read(&mut start)?;
@@ -259,6 +259,9 @@ impl WtnsHeader {
         Ok(values)
     }
 }
+
+/// What is done with a section of this number and of so many bytes: all of these are read.
+type OtherSection<'a, R> = dyn FnMut(&mut Stream<R>, u32, u64) -> Result<()> + 'a;
 
 /// What a pipe gives, from front to back.
 struct Stream<R> {
