@@ -171,7 +171,8 @@ pub(crate) enum Command {
         after_help = "With PROOF and PUBLIC it waits and writes them. Inputs (JSON) want a key with a circuit's program:\n\
         tandem keys add NAME FILE --wasm PROGRAM.\n\nExamples:\n  \
         tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17\n  \
-        tandem submit withdraw input.json proof.json public.json"
+        tandem submit withdraw input.json proof.json public.json\n  \
+        tandem submit --r1cs circuit.r1cs key.params witness.wtns proof.json public.json"
     )]
     Submit(crate::jobs::Submit),
     /// Send witnesses and inputs of one key to a service as one; prints the batch's id, or waits for the proofs
@@ -363,6 +364,9 @@ pub(crate) struct Witness {
     /// Where to write the witness
     #[arg(value_parser = output())]
     pub(crate) witness: PathBuf,
+    /// For a key of bellperson (params): write the sides of this circuit's constraints, too, so that a proof needs no circuit
+    #[arg(long, value_name = "R1CS", value_parser = input())]
+    pub(crate) r1cs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]

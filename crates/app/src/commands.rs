@@ -161,21 +161,25 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let mut output = tandem_formats::Output::create_secret(&args.witness)?;
     let begun = session.trace.now();
-    let (curve, values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
-    Wtns::write(&mut output, curve, bytemuck::cast_slice(&values)).map_err(|e| output.error(e))?;
+    let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+    let count = values.len();
+    let written = match &args.r1cs {
+        Some(r1cs) => {
+            let witness = Witness::from_values(curve, std::mem::take(&mut *values))?.with_circuit(r1cs)?;
+            witness.write_with_sides(&mut output)
+        }
+        None => Wtns::write(&mut output, curve, bytemuck::cast_slice(&values)),
+    };
+    written.map_err(|e| output.error(e))?;
     tandem_console::interrupt::check()?;
     tandem_formats::output::commit([output])?;
     let seconds = session.trace.now() - begun;
     if args.json.json {
-        let json = json!({"curve": curve.to_string(), "values": values.len(), "seconds": report::round(seconds)});
+        let json = json!({"curve": curve.to_string(), "values": count, "seconds": report::round(seconds)});
         report::result(&json.to_string());
         return Ok(());
     }
-    session.note(&format!(
-        "witness of {} ({curve}) in {}",
-        report::count(values.len(), "value"),
-        report::seconds(seconds)
-    ));
+    session.note(&format!("witness of {} ({curve}) in {}", report::count(count, "value"), report::seconds(seconds)));
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufWriter, Read};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tandem_console::failure::{Failure, Outcome};
@@ -13,6 +14,7 @@ use tandem_console::server::Server;
 use tandem_console::session::Session;
 use tandem_console::values::{input, output};
 use tandem_console::{interrupt, report};
+use tandem_engine::Witness;
 use tandem_formats::FileKind;
 use tandem_service::client::{Access, CallError, Client, Content, Method};
 
@@ -21,6 +23,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes that tell what a file is.
 const START: u64 = 4096;
+
+/// Bytes that go into a pipe at a time.
+const PIECE: usize = 1 << 20;
 
 /// Seconds that one request waits for a job.
 pub(crate) const WAIT: u32 = 2;
@@ -47,6 +52,9 @@ pub(crate) struct Submit {
     /// Where to write the public signals
     #[arg(value_parser = output())]
     public: Option<PathBuf>,
+    /// For a key of bellperson (params), which holds no matrices: the circuit that it was made of. It stays here
+    #[arg(long, value_name = "R1CS", value_parser = input())]
+    pub(crate) r1cs: Option<PathBuf>,
     /// An id of yours: submitted again with the same key and witness it is the same job
     #[arg(long)]
     id: Option<String>,
@@ -192,8 +200,12 @@ pub(crate) fn submit(session: &Session, args: &Submit) -> Outcome {
     let mut path = format!("/v1/jobs?key={key}&priority={}", args.priority);
     path += &args.deadline.map_or(String::new(), |seconds| format!("&deadline_seconds={seconds}"));
     let headers: Vec<_> = args.id.iter().map(|id| ("idempotency-key", id.as_str())).collect();
-    let content = if is_json(&args.witness)? { Content::JsonFile(&args.witness) } else { Content::File(&args.witness) };
-    let job = client.call(Method::POST, &path, &headers, content).map_err(failure)?;
+    let call = |content: Content<'_>| client.call(Method::POST, &path, &headers, content).map_err(failure);
+    let job = match &args.r1cs {
+        Some(r1cs) => with_sides(&args.witness, r1cs, |witness| call(Content::File(witness)))?,
+        None if is_json(&args.witness)? => call(Content::JsonFile(&args.witness))?,
+        None => call(Content::File(&args.witness))?,
+    };
     let id = text(&job["id"]);
     if files.is_none() {
         args.service.tell(&job, |_| id.clone());
@@ -201,6 +213,23 @@ pub(crate) fn submit(session: &Session, args: &Submit) -> Outcome {
     }
     session.note(&format!("job {id}"));
     finish(&client, &args.service, &id, files, &outputs)
+}
+
+/// Computes the sides of the circuit's constraints, and calls `send` with a pipe that a witness with these comes out of: it lies in no file.
+fn with_sides<T>(witness: &Path, r1cs: &Path, send: impl FnOnce(&Path) -> Outcome<T>) -> Outcome<T> {
+    let of_circuit = Witness::read(witness)?.with_circuit(r1cs)?;
+    let no_pipe = |e: std::io::Error| Failure::device(format!("no pipe can be made: {e}"));
+    let (from, to) = std::io::pipe().map_err(no_pipe)?;
+    std::thread::scope(|scope| {
+        let written = scope.spawn(move || of_circuit.write_with_sides(BufWriter::with_capacity(PIECE, to)));
+        let sent = send(Path::new(&format!("/dev/fd/{}", from.as_raw_fd())));
+        // Who still writes hears that nobody reads.
+        drop(from);
+        let written = written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let answer = sent?;
+        written.map_err(|e| Failure::file(witness, format!("cannot send: {e}")))?;
+        Ok(answer)
+    })
 }
 
 /// Whether a file has inputs. A pipe has a witness: it can be read only once.

@@ -35,7 +35,7 @@ fn named(command: &Command) -> Named {
         }
         Command::Witness(a) => {
             let mut named = new([&a.wasm, &a.input], [&a.witness]);
-            named.inputs.extend(a.limits.sym.clone());
+            named.inputs.extend(a.limits.sym.iter().chain(&a.r1cs).cloned());
             named
         }
         Command::Verify(a) => new([&a.vkey, &a.public, &a.proof], []),
@@ -61,7 +61,9 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
-        Command::Submit(a) => Named { inputs: vec![a.witness.clone()], outputs: a.outputs() },
+        Command::Submit(a) => {
+            Named { inputs: std::iter::once(&a.witness).chain(&a.r1cs).cloned().collect(), outputs: a.outputs() }
+        }
         Command::Batch(a) => Named { inputs: a.files.clone(), outputs: a.outputs() },
         Command::Trace(a) => Named { inputs: vec![], outputs: vec![a.file.clone()] },
         Command::Wait(a) => Named { inputs: vec![], outputs: a.outputs() },

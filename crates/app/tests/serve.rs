@@ -163,6 +163,51 @@ fn inputs_batches_and_a_trace() {
     assert!(has("proof") && has("product"), "{trace}");
 }
 
+/// Keys of bellperson: the circuit stays with who submits, or the witness file brings the sides of its constraints.
+#[test]
+fn keys_of_bellperson_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let data = |name: &str| root().join("crates/formats/tests/data").join(name);
+    let server = Server::start_with(folder.path(), &["--worker", "sim:2", "--worker", "cpu"]);
+    let (r1cs, wtns, key, vkey) = (data("mul_bls.r1cs"), data("mul_bls.wtns"), at("key.params"), at("v.json"));
+    run(0, &["setup", "--params", text(&r1cs), text(&key), "--seed", "a test"]);
+    run(0, &["export-vkey", text(&key), text(&vkey)]);
+    server.run(0, &["keys", "add", "mul", text(&key)]);
+    let verified = |name: &str| {
+        let (proof, public) = (at(&format!("{name}.proof.json")), at(&format!("{name}.public.json")));
+        assert_eq!(run(0, &["verify", text(&vkey), text(&public), text(&proof)]).0, "OK\n");
+    };
+    let (proof, public) = (at("one.proof.json"), at("one.public.json"));
+    for key in ["mul", text(&key)] {
+        server.run(0, &["submit", "--r1cs", text(&r1cs), key, text(&wtns), text(&proof), text(&public)]);
+        verified("one");
+    }
+    // The same witness is the same job.
+    let again = || server.run(0, &["submit", "--r1cs", text(&r1cs), "mul", text(&wtns), "--id", "one"]).0;
+    assert_eq!(again(), again());
+    let (plain, _) = server.run(0, &["submit", "mul", text(&wtns)]);
+    let (_, error) = server.run(2, &["wait", plain.trim()]);
+    assert!(error.contains("tandem submit --r1cs"), "{error}");
+    let (_, error) = server.run(2, &["submit", "--r1cs", text(&data("mul.r1cs")), "mul", text(&wtns)]);
+    assert!(error.contains("mul.r1cs: a circuit for bn254"), "{error}");
+    let (_, error) = server.run(2, &["submit", "--r1cs", text(&r1cs), "none", text(&wtns)]);
+    assert!(error.contains("no key is called 'none'"), "{error}");
+    // Files with sides, as one batch over both workers; proofs come in their order.
+    let names = ["a", "b", "c"].map(|name| at(&format!("{name}.wtns")));
+    for file in &names {
+        let witness = tandem_engine::Witness::read(&wtns).unwrap().with_circuit(&r1cs).unwrap();
+        witness.write_with_sides(std::fs::File::create(file).unwrap()).unwrap();
+    }
+    let mut batch = vec!["batch", "mul", "--out", text(folder.path())];
+    batch.extend(names.iter().map(|file| text(file)));
+    assert_eq!(server.run(0, &batch).0, "a.wtns done\nb.wtns done\nc.wtns done\n");
+    ["a", "b", "c"].into_iter().for_each(verified);
+    server.run(0, &["prove", text(&key), text(&names[0]), text(&proof), text(&public), "--device", "cpu"]);
+    verified("one");
+    assert_eq!(server.end("-TERM"), Some(0));
+}
+
 #[test]
 fn a_bench_drives_a_service() {
     let folder = tempfile::tempdir().unwrap();

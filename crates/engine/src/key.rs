@@ -424,7 +424,7 @@ impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
         })?;
         if !S::HAS_CIRCUIT && values.evaluations().is_none() {
             let key = self.path.display();
-            let remedy = "name the circuit that it was made of, too (tandem prove --r1cs)";
+            let remedy = "name the circuit that it was made of, too (tandem prove --r1cs, tandem submit --r1cs)";
             return Err(Error::input(format!("{key}: the key has no matrices: {remedy}")));
         }
         Ok(values)

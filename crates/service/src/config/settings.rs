@@ -36,7 +36,7 @@ pub const SETTINGS: [(&str, &str, &str); 50] = [
         "how much younger a job may be and still come first on a worker that has its key",
     ),
     ("key_cache_mib", "TANDEM_SERVE_KEY_CACHE_MIB", "MiB of keys that a node keeps of those in blobs"),
-    ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
+    ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose key files may be registered by path"),
     ("preload", "TANDEM_SERVE_PRELOAD", "names of keys that each worker loads when it is ready, as a list"),
     ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
     ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),

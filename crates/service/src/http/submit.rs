@@ -23,12 +23,18 @@ const TRACE: &str = "traceparent";
 /// Bytes of a `.wtns` file beside its values: heads of sections, and what other programs add.
 const WITNESS_HEAD: u64 = 4096;
 
-/// Bytes of a value.
+/// Bytes of a value, and of the number of a wire.
 const VALUE: u64 = 32;
+const NUMBER: u64 = 4;
 
-/// Bytes of a witness of a key at most.
+/// Bytes of a witness of a key at most. Keys of bellperson are for BLS12-381, and their witnesses come with the sides of the constraints: a
+/// row of the domain has two values, and each side names wires.
 pub(crate) fn witness_max(key: &KeyRow) -> u64 {
-    key.variables.saturating_mul(VALUE).saturating_add(WITNESS_HEAD)
+    let sides = match key.curve.as_str() {
+        "bls12-381" => key.domain.saturating_mul(2 * VALUE).saturating_add(key.variables.saturating_mul(2 * NUMBER)),
+        _ => 0,
+    };
+    key.variables.saturating_mul(VALUE).saturating_add(sides).saturating_add(WITNESS_HEAD)
 }
 
 /// What is said of a job beside its content.
