@@ -226,3 +226,43 @@ fn elements<C: Curve>(of_proof: &[Canonical; 6]) -> std::result::Result<[C::Fr; 
     }
     Ok(elements)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::{blinding, owned, Random};
+    use crate::{Layout, ProvingKey, Request};
+    use tandem_ops::cpu::Cpu;
+    use tandem_ops::{Bls12_381, Bn254};
+
+    const PUBLICS: usize = 2;
+
+    /// A prover's own check of its proof, part by part, asks of the openings what [`PreparedKey::verify`] asks.
+    fn openings_are_checked<C: Curve>() {
+        let circuit = Random::<C>::new(40, PUBLICS, 31);
+        let key = owned(&circuit);
+        let (view, cpu, witness) = (key.view().unwrap(), Cpu::new(1), circuit.witness());
+        let loaded = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
+        let verifier = PreparedKey::new(&view.verifying).unwrap();
+        let made = crate::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
+        let Proof { points: [before @ .., wxi, wxiw], evaluations } = made.proof;
+        let begun = verifier.begin(&witness.values()[1..=PUBLICS], &before, &evaluations).ok().unwrap();
+        let ahead = |wxiw: &P1<C>| verifier.ahead(&begun, wxiw, C::Fr::from(77_u64));
+        assert!(verifier.finish(ahead(&wxiw).ok().unwrap(), &wxi).is_ok());
+        // Good points in each other's place.
+        assert!(matches!(verifier.finish(ahead(&wxi).ok().unwrap(), &wxiw), Err(Refusal::Equation)));
+        let damaged = |mut point: P1<C>| {
+            bytemuck::bytes_of_mut(&mut point)[0] ^= 1;
+            point
+        };
+        assert!(matches!(ahead(&damaged(wxiw)), Err(Refusal::Point { name: "Wxiw", .. })));
+        let refused = verifier.finish(ahead(&wxiw).ok().unwrap(), &damaged(wxi));
+        assert!(matches!(refused, Err(Refusal::Point { name: "Wxi", .. })));
+    }
+
+    #[test]
+    fn openings_are_checked_where_they_come_last() {
+        openings_are_checked::<Bn254>();
+        openings_are_checked::<Bls12_381>();
+    }
+}
