@@ -15,6 +15,8 @@ const GATE_ROWS: u64 = 3;
 const PERMUTED_ROWS: u64 = 4;
 const QUOTIENT_ROWS: u64 = 5;
 const COMBINED: u64 = 6;
+const QUOTIENT_ROWS_OF_TWO_AND_THREE: u64 = 7;
+const PRODUCT_SUM: u64 = 8;
 
 /// The file of cases in the making.
 #[derive(Default)]
@@ -72,10 +74,14 @@ impl Cases {
             let expected: Vec<C::Fr> = (0..n).map(permuted).chain(x[n..].iter().copied()).collect();
             self.add::<C>(PERMUTED_ROWS, n, gamma, x, &expected);
             let x = &all[..15 * n];
-            let numbers = [0, 1, 2, 3, 4, 5].map(|i| gamma.pow([i]));
-            let quotient = |i| naive::quotient_row(std::array::from_fn(|v| x[v * n + i]), numbers);
-            let expected: Vec<C::Fr> = (0..n).map(quotient).chain(x[n..].iter().copied()).collect();
-            self.add::<C>(QUOTIENT_ROWS, n, gamma, x, &expected);
+            let powers = [0, 1, 2, 3, 4, 5].map(|i| gamma.pow([i]));
+            let mut of_two_and_three = powers;
+            [of_two_and_three[3], of_two_and_three[4]] = [C::Fr::from(2u64), C::Fr::from(3u64)];
+            for (operation, numbers) in [(QUOTIENT_ROWS, powers), (QUOTIENT_ROWS_OF_TWO_AND_THREE, of_two_and_three)] {
+                let quotient = |i| naive::quotient_row(std::array::from_fn(|v| x[v * n + i]), numbers);
+                let expected: Vec<C::Fr> = (0..n).map(quotient).chain(x[n..].iter().copied()).collect();
+                self.add::<C>(operation, n, gamma, x, &expected);
+            }
             for terms in [1, 5, 16] {
                 let x = &all[..terms * n];
                 let term = |i: usize, j: usize| gamma.pow([j as u64]) * x[j * n + i];
@@ -86,12 +92,33 @@ impl Cases {
         }
     }
 
+    /// Sums of products of random elements, and of such whose Montgomery form is p - 1 or little less.
+    fn sums<C: Curve>(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(11);
+        let largest = -naive::inverse(C::Fr::from(2u64).pow([256]));
+        assert_eq!(
+            C::mont(largest).0[0],
+            C::mont(-C::Fr::ONE).0[0].wrapping_add(C::mont(C::Fr::ONE).0[0]).wrapping_sub(1)
+        );
+        for n in 1..=24 {
+            let random: Vec<C::Fr> = (0..2 * n).map(|_| C::Fr::rand(&mut rng)).collect();
+            let large = random.iter().map(|&x| largest - C::from_mont(tandem_ops::Mont([C::mont(x).0[0], 0, 0, 0])));
+            for x in [vec![largest; 2 * n], large.collect(), random] {
+                let mut expected = x.clone();
+                expected[0] = (0..n).map(|i| x[i] * x[n + i]).sum();
+                self.add::<C>(PRODUCT_SUM, n, C::Fr::ZERO, &x, &expected);
+            }
+        }
+    }
+
     fn all() -> Self {
         let mut cases = Cases::default();
         cases.of::<Bn254>();
         cases.of::<Bls12_381>();
         cases.rows::<Bn254>();
         cases.rows::<Bls12_381>();
+        cases.sums::<Bn254>();
+        cases.sums::<Bls12_381>();
         cases
     }
 }

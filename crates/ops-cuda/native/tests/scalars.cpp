@@ -22,7 +22,9 @@ enum Operation : uint64_t {
     GATE_ROWS = 3,
     PERMUTED_ROWS = 4,
     QUOTIENT_ROWS = 5,
-    COMBINED = 6
+    COMBINED = 6,
+    QUOTIENT_ROWS_OF_TWO_AND_THREE = 7,
+    PRODUCT_SUM = 8
 };
 
 static FILE* input;
@@ -87,15 +89,18 @@ template <class F> static void run(const Head& head, F element, std::vector<F>& 
             for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
             return;
         }
-        // The numbers are the first powers of the element.
-        case QUOTIENT_ROWS: {
+        // The numbers are the first powers of the element, or k1 and k2 are 2 and 3.
+        case QUOTIENT_ROWS:
+        case QUOTIENT_ROWS_OF_TWO_AND_THREE: {
             plonk_rows::Quotient<F> rows{};
             for (int i = 0; i < 15; i++) rows.vectors[i] = data.data() + i * head.number;
-            F power = F::one();
-            for (F* number : {&rows.alpha, &rows.beta, &rows.gamma, &rows.k1, &rows.k2, &rows.public_factor}) {
-                *number = power;
-                power *= element;
+            F numbers[6] = {F::one()};
+            for (int i = 1; i < 6; i++) numbers[i] = numbers[i - 1] * element;
+            if (head.operation == QUOTIENT_ROWS_OF_TWO_AND_THREE) {
+                numbers[3] = F::one().dbl();
+                numbers[4] = numbers[3] + F::one();
             }
+            rows.set(numbers);
             for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
             return;
         }
@@ -114,6 +119,13 @@ template <class F> static void run(const Head& head, F element, std::vector<F>& 
             std::vector<F> out(head.number);
             for (uint64_t i = 0; i < head.number; i++) out[i] = of.element(i);
             for (uint64_t i = 0; i < head.number; i++) data[i] = out[i];
+            return;
+        }
+        // The products of `number` elements with as many others become the first element.
+        case PRODUCT_SUM: {
+            ProductSum<typename F::Params> sum;
+            for (uint64_t i = 0; i < head.number; i++) sum.add(data[i], data[head.number + i]);
+            data[0] = sum.total();
             return;
         }
         default: fprintf(stderr, "no operation %d\n", int(head.operation)), exit(2);

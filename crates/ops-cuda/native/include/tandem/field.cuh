@@ -159,4 +159,23 @@ template <class P> struct alignas(16) Wide {
     }
 };
 
+/// A sum of products of reduced elements of a scalar field. A reduction costs as much as a product, and one does for `MOST` of them:
+/// their sum is below MOST p^2, and so below p * 2^(32 N).
+template <class P> struct ProductSum {
+    static constexpr uint32_t MOST = uint32_t((uint64_t(1) << 32) / (uint64_t(P::modulus().limb[P::N - 1]) + 1));
+    static_assert(MOST >= 2, "there is room for the sum of two products");
+    Fp<P> reduced = Fp<P>::zero();
+    Wide<P> held;
+    uint32_t count = 0;
+
+    TANDEM_HD void add(Fp<P> a, Fp<P> b) {
+        const Wide<P> product = Wide<P>::mul(a, b);
+        held = count ? held + product : product;
+        if (++count < MOST) return;
+        reduced = total();
+        count = 0;
+    }
+    TANDEM_HD Fp<P> total() const { return count ? reduced + held.reduce() : reduced; }
+};
+
 }  // namespace tandem

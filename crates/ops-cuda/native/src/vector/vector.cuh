@@ -16,11 +16,11 @@ template <class F> struct Combined {
     uint32_t terms;
 
     TANDEM_HD F element(uint64_t i) const {
-        F sum = F::zero();
+        ProductSum<typename F::Params> sum;
         for (uint32_t j = 0; j < terms; j++) {
-            if (i < lengths[j]) sum = sum + factors[j] * vectors[j][i];
+            if (i < lengths[j]) sum.add(factors[j], vectors[j][i]);
         }
-        return sum;
+        return sum.total();
     }
 };
 
