@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the bundle beside it, `sh run.sh [TIER...]`. The tier gpu, which is the default, is every test program, the conformance
 # suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones; the
-# tier pes is what is written for several GPUs, on the first GPU alone. A table comes last; what the programs say goes to $OUT (default:
+# tier pes is what is written for several GPUs, on the first GPU alone; the tier processes is the fabric's teams of several processes
+# (gpu-processes.sh), under MPS where there is one GPU. A table comes last; what the programs say goes to $OUT (default:
 # out). The exit status is 0 if all passed.
 #   PES                 2 4: how many PEs, or lanes, the one GPU stands for in the tier pes
 #   SANITIZE_TOOLS      memcheck racecheck
@@ -14,8 +15,8 @@ set -uo pipefail
 [ $# -gt 0 ] || set -- gpu
 for tier in "$@"; do
     case $tier in
-    gpu | pes | sanitizer) ;;
-    *) echo "run.sh: there is no tier $tier here; there are gpu, pes and sanitizer" >&2; exit 2 ;;
+    gpu | pes | processes | sanitizer) ;;
+    *) echo "run.sh: there is no tier $tier here; there are gpu, pes, processes and sanitizer" >&2; exit 2 ;;
     esac
 done
 here=$(cd "$(dirname "$0")" && pwd)
@@ -278,11 +279,22 @@ sanitize() {
     done <"$out/parts.txt"
 }
 
+# With several GPUs each process has its own, and needs no server.
+processes() {
+    local alone=
+    [ "$TANDEM_REQUIRE_GPU" -eq 1 ] || alone=1
+    NO_MPS=${NO_MPS:-$alone} OUT="$out/processes" sh "$here/gpu-processes.sh" "$here/processes" >"$out/processes.txt" 2>&1
+    while read -r name status seconds; do
+        row "processes, $name" "$status" "$seconds" ""
+    done < <(sed -n 's/^part \(.*\): status \([0-9]*\), \([0-9]*\) s$/\1 \2 \3/p' "$out/processes.txt")
+}
+
 : >"$table"
 for tier in "$@"; do
     case $tier in
     gpu) tests; larger; proofs; killed ;;
     pes) pes ;;
+    processes) processes ;;
     sanitizer) sanitize ;;
     esac
 done

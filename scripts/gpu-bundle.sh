@@ -23,9 +23,11 @@ cargo xtask test --list gpu >"$bundle/programs"
 # Those of a library have its name.
 # shellcheck disable=SC2046 # words on purpose
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-engine -p tandem-fabric \
-    -p tandem-fabric-examples --lib $(sed -n '/^tandem_/!s/^/--test /p' "$bundle/programs") >"$bundle/messages"
+    -p tandem-fabric-examples --lib --test processes $(sed -n '/^tandem_/!s/^/--test /p' "$bundle/programs") >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
+        # It runs with processes of its own (the tier processes).
+        [ "$name" != processes ] || strip -o "$bundle/$name" "$path"
         grep -qx "$name" "$bundle/programs" || continue
         [ ! -e "$bundle/tests/$name" ] || { echo "gpu-bundle: two test programs are named $name" >&2; exit 1; }
         strip -o "$bundle/tests/$name" "$path"
@@ -36,7 +38,8 @@ done <"$bundle/programs"
 rm "$bundle/messages" "$bundle/programs"
 
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
-cp scripts/killed.sh scripts/several.sh "$bundle/"
+[ -e "$bundle/processes" ] || { echo "gpu-bundle: no test program processes was built" >&2; exit 1; }
+cp scripts/killed.sh scripts/several.sh scripts/gpu-processes.sh "$bundle/"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
 cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/fabric.py bench/several.py "$bundle/"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the fabric's tests of several processes with the first GPU in each, under an MPS server of its own:
+# Runs the fabric's tests of several processes on GPUs, each PE on its own as far as there are so many, under an MPS server of its own:
 # `sh gpu-processes.sh PROGRAM`, where PROGRAM is the test program `processes`, built with nvcc. Logs go to $OUT (default: out). NO_MPS=1 does
 # without the server: then the processes take turns. The exit status is 0 if all passed.
 set -u
@@ -9,7 +9,7 @@ mkdir -p "$out"
 server=$(mktemp -d)
 export CUDA_MPS_PIPE_DIRECTORY="$server" CUDA_MPS_LOG_DIRECTORY="$server/log"
 mkdir -p "$CUDA_MPS_LOG_DIRECTORY"
-export TANDEM_TEST_DEVICE=cuda TANDEM_REQUIRE_GPU=1 CUDA_DEVICE_MAX_CONNECTIONS="${CUDA_DEVICE_MAX_CONNECTIONS:-32}"
+export TANDEM_TEST_DEVICE=cuda TANDEM_REQUIRE_GPU=1
 failed=0
 
 # serve starts a server, after the one before: a client that is killed may take its server with it.
@@ -22,10 +22,11 @@ serve() {
 # part <name> <test>
 part() {
     serve
+    begun=$(date +%s)
     timeout 170 "$program" --test-threads=1 --nocapture "$2" >"$out/$1.log" 2>&1
     status=$?
     [ $status -eq 0 ] || failed=1
-    echo "$1: status $status"
+    echo "part $1: status $status, $(($(date +%s) - begun)) s"
     tail -n 40 "$out/$1.log"
 }
 

@@ -10,6 +10,7 @@
 #   fabric      the fabric beside NCCL and NVSHMEM
 #   service     a service with a worker a GPU, and with one over all
 #   jobs        collectives of two of the GPUs, which the others may help
+#   processes   the fabric's teams of several processes, each with GPUs of its own
 # Benches run on 2, 4, 8, ... GPUs, as many as there are, or on COUNTS="4" of them. Rows and logs go to $OUT (default: out); a table comes last. A part that has not ended
 # SECONDS_LEFT (default: 540) after the start is stopped and counted as failed.
 [ -n "${BASH_VERSION:-}" ] && ! shopt -oq posix || exec bash "$0" "$@"
@@ -17,7 +18,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${OUT:-out}")
 ends=$((SECONDS + ${SECONDS_LEFT:-540}))
-all="suite sanitizer proofs large plonk transforms primitives fabric service jobs"
+all="suite sanitizer proofs large plonk transforms primitives fabric service jobs processes"
 # shellcheck disable=SC2086 # words on purpose
 [ $# -gt 0 ] || set -- $all
 for part in "$@"; do
@@ -114,6 +115,7 @@ for part in "$@"; do
     primitives) for count in $(counts); do part primitives "$count" bash -c primitives; done ;;
     fabric) for count in $(counts); do part fabric "$count" sh "$here/fabric.sh" "$here"; done ;;
     service) part service "$gpus" sh "$here/serve.sh" "$here" ;;
+    processes) part processes "$gpus" bash "$here/run.sh" processes ;;
     jobs) [ "$gpus" -le 2 ] || part jobs "$gpus" bash -c jobs_of_two ;;
     esac
 done

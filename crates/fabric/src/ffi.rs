@@ -124,6 +124,10 @@ pub struct tandem_team_state {
     pub grid_arrived: u64,
     /// Barriers of whole grids that this PE has left.
     pub grid_round: u64,
+    /// By bit, the PEs of the team whose processes have left: all that they did is done, and no more will come. Whoever waits for one of
+    /// them looks at this from time to time.
+    pub left: u32,
+    pub pad: u32,
 }
 
 /// A team as one of its PEs sees it. Kernels get it by value.
@@ -532,13 +536,15 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_team_state>() == 288);
+    assert!(size_of::<tandem_team_state>() == 296);
     assert!(core::mem::offset_of!(tandem_team_state, faulted) == 0);
     assert!(core::mem::offset_of!(tandem_team_state, poisoned) == 4);
     assert!(core::mem::offset_of!(tandem_team_state, round) == 8);
     assert!(core::mem::offset_of!(tandem_team_state, arrived) == 16);
     assert!(core::mem::offset_of!(tandem_team_state, grid_arrived) == 272);
     assert!(core::mem::offset_of!(tandem_team_state, grid_round) == 280);
+    assert!(core::mem::offset_of!(tandem_team_state, left) == 288);
+    assert!(core::mem::offset_of!(tandem_team_state, pad) == 292);
 };
 
 const _: () = {

@@ -47,6 +47,8 @@ pub(crate) struct TeamState {
     dead: OnceLock<Fault>,
     /// Copies that queues wait for, and that nothing on a device ends.
     watches: Mutex<Vec<Watch>>,
+    /// Held while PEs are told who has left.
+    farewells: Mutex<()>,
     pub(crate) timeout: Duration,
 }
 
@@ -125,10 +127,11 @@ impl TeamState {
         let faults = world.machine.faults(&members.iter().map(place).collect::<Vec<_>>())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
         let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
-        let (fetching, dead, watches) = (Mutex::default(), OnceLock::new(), Mutex::default());
+        let (fetching, dead, watches, farewells) = Default::default();
         let group = world.group.clone();
         let team =
-            Arc::new(TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, timeout });
+            TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, farewells, timeout };
+        let team = Arc::new(team);
         if let Some(group) = group {
             let watcher: Arc<dyn Watcher> = team.clone();
             group.watch(&watcher);
@@ -345,5 +348,17 @@ impl Watcher for TeamState {
         self.faults
             .put(waiter, Record { what, waiter: waiter as u32, peer: peer as u32, place: 0, seen: 0, wanted: 0 });
         self.poison(self.local());
+    }
+
+    /// Ends the waits of kernels for PEs that have left; the host's look for themselves.
+    fn left(&self) {
+        let left = std::mem::offset_of!(ffi::tandem_team_state, left) as u64;
+        // One after the other, so that a mask with fewer of them is not written last.
+        let _one = lock(&self.farewells);
+        let gone = (0..self.members.len()).filter(|&pe| self.has_left(pe)).fold(0u32, |mask, pe| mask | 1 << pe);
+        for pe in self.local() {
+            // Without it waits end by the timeout.
+            let _ = self.world.machine.write(self.members[pe], self.state(pe) + left, &gone.to_ne_bytes());
+        }
     }
 }

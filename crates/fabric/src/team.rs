@@ -76,8 +76,8 @@ impl Team {
     /// nothing of links.
     ///
     /// # Errors
-    /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is not
-    /// 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
+    /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is less
+    /// than 8 for each, or 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
         Self::of(Self::of_gpus(devices, &options, None)?, None)
     }

@@ -107,6 +107,10 @@ typedef struct tandem_team_state {
     uint64_t grid_arrived;
     /// Barriers of whole grids that this PE has left.
     uint64_t grid_round;
+    /// By bit, the PEs of the team whose processes have left: all that they did is done, and no more will come. Whoever waits for one of
+    /// them looks at this from time to time.
+    uint32_t left;
+    uint32_t pad;
 } tandem_team_state;
 
 /// A team as one of its PEs sees it. Kernels get it by value.

@@ -14,13 +14,15 @@ static_assert(offsetof(tandem_fault, place) == 16, "tandem_fault.place");
 static_assert(offsetof(tandem_fault, seen) == 24, "tandem_fault.seen");
 static_assert(offsetof(tandem_fault, wanted) == 32, "tandem_fault.wanted");
 
-static_assert(sizeof(tandem_team_state) == 288, "size of tandem_team_state");
+static_assert(sizeof(tandem_team_state) == 296, "size of tandem_team_state");
 static_assert(offsetof(tandem_team_state, faulted) == 0, "tandem_team_state.faulted");
 static_assert(offsetof(tandem_team_state, poisoned) == 4, "tandem_team_state.poisoned");
 static_assert(offsetof(tandem_team_state, round) == 8, "tandem_team_state.round");
 static_assert(offsetof(tandem_team_state, arrived) == 16, "tandem_team_state.arrived");
 static_assert(offsetof(tandem_team_state, grid_arrived) == 272, "tandem_team_state.grid_arrived");
 static_assert(offsetof(tandem_team_state, grid_round) == 280, "tandem_team_state.grid_round");
+static_assert(offsetof(tandem_team_state, left) == 288, "tandem_team_state.left");
+static_assert(offsetof(tandem_team_state, pad) == 292, "tandem_team_state.pad");
 
 static_assert(sizeof(tandem_team) == 120, "size of tandem_team");
 static_assert(offsetof(tandem_team, heap) == 0, "tandem_team.heap");

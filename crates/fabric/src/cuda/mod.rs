@@ -25,8 +25,10 @@ const OPEN: &str = "open a team of GPUs";
 const STAGING: usize = 4 << 20;
 /// Bytes that a heap grows by at least: a mapping takes as long for 2 MiB.
 const LEAST_GROWTH: u64 = 32 << 20;
-/// Hardware queues of a GPU that has several PEs: as many as there can be.
-const CONNECTIONS: u32 = 32;
+/// Hardware queues that the driver makes for a process on a GPU, and that a PE may have work in at a time.
+const CONNECTIONS: usize = 8;
+/// Hardware queues that it can be told to make.
+const MOST_CONNECTIONS: usize = 32;
 /// Bytes of an address.
 const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
@@ -204,19 +206,23 @@ impl Machine {
     }
 }
 
-/// PEs of one GPU wait for each other in kernels, each in a queue of its own. Where two of these queues share one of the GPU's hardware
-/// queues, a kernel that waits holds up the one that it waits for. The driver makes 8 hardware queues unless it is told otherwise.
+/// PEs of one GPU wait for each other in kernels, each in queues of its own. Where two of these share one of the GPU's hardware queues, a
+/// kernel that waits holds up the one that it waits for. So a process needs as many for each of its PEs as the driver makes for one, or as
+/// many as there can be. More would leave none for the other processes of an MPS server.
 fn enough_connections(op: &'static str, devices: &[Device]) -> Result<()> {
     const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
-    let Some(shared) = devices.iter().find(|device| devices.iter().filter(|other| other == device).count() > 1) else {
+    let pes = |device: &Device| devices.iter().filter(|other| *other == device).count();
+    let Some((pes, shared)) = devices.iter().map(|device| (pes(device), device)).max_by_key(|(pes, _)| *pes) else {
         return Ok(());
     };
-    let connections = std::env::var(NAME).ok().and_then(|text| text.trim().parse::<u32>().ok());
-    if connections.unwrap_or(8) >= CONNECTIONS {
+    let needed = (pes * CONNECTIONS).min(MOST_CONNECTIONS);
+    let connections = std::env::var(NAME).ok().and_then(|text| text.trim().parse::<usize>().ok());
+    if pes < 2 || connections.unwrap_or(CONNECTIONS) >= needed {
         return Ok(());
     }
-    let problem =
-        format!("{shared} is named twice: several PEs of one GPU need {NAME}={CONNECTIONS} in the environment");
+    let problem = format!(
+        "{shared} is named {pes} times: so many PEs of one GPU in a process need {NAME}={needed} in the environment"
+    );
     Err(Error::invalid(op, problem))
 }
 

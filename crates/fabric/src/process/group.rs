@@ -18,10 +18,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Parcels of a process that wait to be taken.
 const MOST_AHEAD: usize = 2;
 
-/// Who wants to know that a process is lost.
+/// Who wants to know that a process is gone.
 pub(crate) trait Watcher: Send + Sync {
     /// The PEs `pes` of the world were of a process that has ended without a farewell.
     fn lost(&self, pes: &Range<usize>);
+
+    /// A process has said farewell: [`Group::has_left`] says so of its PEs.
+    fn left(&self);
 }
 
 /// The processes of a world, this one among them. Every two of them are joined by a socket, which is closed when one of them ends,
@@ -221,13 +224,17 @@ impl Group {
         lock(&self.shared.state).ends[rank] == Some(End::Left)
     }
 
-    /// Tells `watcher` of every process that is lost, and of those that are.
+    /// Tells `watcher` of every process that goes, and of those that are gone.
     pub(crate) fn watch(&self, watcher: &Arc<dyn Watcher>) {
         let mut state = lock(&self.shared.state);
         state.watchers.retain(|watcher| watcher.strong_count() > 0);
         state.watchers.push(Arc::downgrade(watcher));
         let lost: Vec<usize> = (0..state.ends.len()).filter(|&rank| state.ends[rank] == Some(End::Lost)).collect();
+        let has_anyone_left = state.ends.contains(&Some(End::Left));
         drop(state);
+        if has_anyone_left {
+            watcher.left();
+        }
         lost.into_iter().for_each(|rank| watcher.lost(&self.pes[rank]));
     }
 
@@ -308,15 +315,17 @@ impl Shared {
         if state.is_over || state.ends[rank].is_some() {
             return;
         }
-        let watchers = match how {
-            End::Left => Vec::new(),
-            End::Lost => state.watchers.iter().filter_map(Weak::upgrade).collect(),
-        };
-        state.ends[rank] = Some(how);
+        let watchers: Vec<_> = state.watchers.iter().filter_map(Weak::upgrade).collect();
+        state.ends[rank] = Some(how.clone());
         let pes = state.pes[rank].clone();
         drop(state);
         self.changed.notify_all();
-        watchers.iter().for_each(|watcher| watcher.lost(&pes));
+        for watcher in watchers {
+            match how {
+                End::Left => watcher.left(),
+                End::Lost => watcher.lost(&pes),
+            }
+        }
     }
 }
 

@@ -215,12 +215,17 @@ fn other_terms_and_other_calls_are_refused_by_all() {
     }
 }
 
+/// The PEs that are lost; none for a process that has left.
 #[derive(Default)]
 struct Seen(Mutex<Vec<(usize, usize)>>);
 
 impl Watcher for Seen {
     fn lost(&self, pes: &Range<usize>) {
         self.0.lock().unwrap().push((pes.start, pes.end));
+    }
+
+    fn left(&self) {
+        self.0.lock().unwrap().push((0, 0));
     }
 }
 
@@ -241,18 +246,19 @@ fn the_lost_are_told_from_those_who_leave() {
     groups[0].watch(&watcher);
     groups[2].leave();
     until(|| groups[0].has_left(3) && groups[1].has_left(5));
-    assert!(!groups[0].has_left(0) && !groups[0].has_left(1) && seen.0.lock().unwrap().is_empty());
+    until(|| *seen.0.lock().unwrap() == [(0, 0)]);
+    assert!(!groups[0].has_left(0) && !groups[0].has_left(1));
     let begun = Instant::now();
     assert!(problem(groups[0].exchange("test", Parcel::default())).contains("process 2 (pid"));
     assert!(begun.elapsed() < PATIENCE / 2, "who has left is not waited for");
     // Dropped without a farewell.
     drop(groups.remove(1));
-    until(|| *seen.0.lock().unwrap() == [(1, 3)]);
+    until(|| *seen.0.lock().unwrap() == [(0, 0), (1, 3)]);
     // Who asks later is told too.
     let late: Arc<Seen> = Arc::default();
     let watcher: Arc<dyn Watcher> = late.clone();
     groups[0].watch(&watcher);
-    assert_eq!(*late.0.lock().unwrap(), [(1, 3)]);
+    assert_eq!(*late.0.lock().unwrap(), [(0, 0), (1, 3)]);
 }
 
 #[test]

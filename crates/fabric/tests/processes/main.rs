@@ -49,7 +49,7 @@ fn own_pes() -> usize {
     std::env::var(PES).unwrap().split(',').nth(rank()).unwrap().parse().unwrap()
 }
 
-/// Opens a team of pretend PEs, or where TANDEM_TEST_DEVICE is `cuda` one whose PEs are all on the first GPU.
+/// Opens a team of pretend PEs, or where TANDEM_TEST_DEVICE is `cuda` one of GPUs: each PE has its own, as far as there are so many.
 fn open(options: Options) -> Team {
     try_open(own_pes(), options).unwrap()
 }
@@ -61,8 +61,11 @@ fn has_gpu() -> bool {
 fn try_open(pes: usize, options: Options) -> tandem_fabric::Result<Team> {
     let meeting = Meeting::from_env()?.unwrap();
     if has_gpu() {
-        let gpus = tandem_cuda::probe().unwrap();
-        return Team::cuda_in(meeting, &vec![gpus[0].usable.clone().unwrap(); pes], options);
+        let gpus: Vec<_> = tandem_cuda::probe().unwrap().into_iter().filter_map(|gpu| gpu.usable.ok()).collect();
+        let list = std::env::var(PES).unwrap();
+        let first: usize = list.split(',').take(rank()).map(|pes| pes.parse::<usize>().unwrap()).sum();
+        let devices: Vec<_> = (first..first + pes).map(|pe| gpus[pe % gpus.len()]).collect();
+        return Team::cuda_in(meeting, &devices, options);
     }
     Team::sim_in(meeting, pes, options)
 }
@@ -85,6 +88,8 @@ impl Cast {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args(["--exact", "member", "--nocapture", "--test-threads=1"]);
             command.env(SCENE, scene).env(PES, &list).env(Meeting::PLACE, &place);
+            // Enough for all of its PEs on one GPU, and no more, so that there are some for the others (Team::cuda).
+            command.env("CUDA_DEVICE_MAX_CONNECTIONS", (8 * pes[rank].min(4)).to_string());
             command
                 .env(Meeting::RANK_AND_SIZE.0, rank.to_string())
                 .env(Meeting::RANK_AND_SIZE.1, pes.len().to_string());

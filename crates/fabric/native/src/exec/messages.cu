@@ -61,7 +61,7 @@ __device__ __forceinline__ bool receive(const tandem_team& team, const tandem_ex
     const auto late = [&] {
         fabric::detail::report(team, TANDEM_FAULT_WAIT, uint32_t(endpoint.peer), at, low >> 32, flag);
     };
-    const bool is_there = fabric::detail::poll(team, poll, late);
+    const bool is_there = fabric::detail::poll(team, uint32_t(endpoint.peer), poll, late);
     data = (low & 0xffffffffu) | high << 32;
     return is_there;
 }

@@ -18,7 +18,7 @@ template <class Group> TANDEM_FABRIC_FN bool meet(const tandem_team& team, uint6
         if (pe == team.me) continue;
         const uint64_t* word = &mine->arrived[pe];
         met = poll(
-            team, [&] { return load<Order::acquire>(word) >= round; },
+            team, pe, [&] { return load<Order::acquire>(word) >= round; },
             [&] {
                 report(team, TANDEM_FAULT_BARRIER, pe, reinterpret_cast<uint64_t>(word), load<Order::relaxed>(word),
                        round);
@@ -58,7 +58,7 @@ __device__ __forceinline__ bool barrier_grid(const tandem_team& team) {
             store<Order::release>(&mine->grid_round, before + 1);
         } else {
             met = poll(
-                team, [&] { return load<Order::acquire>(&mine->grid_round) != before; },
+                team, ANY_PE, [&] { return load<Order::acquire>(&mine->grid_round) != before; },
                 [&] {
                     const uint64_t here = load<Order::relaxed>(&mine->grid_arrived);
                     report(team, TANDEM_FAULT_BARRIER, team.me, reinterpret_cast<uint64_t>(&mine->grid_arrived), here,

@@ -77,7 +77,7 @@ TANDEM_FABRIC_FN bool receive(const tandem_team& team, const Message* from_here,
                               uint64_t* value, uint32_t from = ANY_PE) {
     uint64_t seen = 0;
     return detail::poll(
-        team,
+        team, from,
         [&] {
 #if defined(__CUDA_ARCH__)
             detail::load_pair(reinterpret_cast<const uint64_t*>(from_here), *value, seen);

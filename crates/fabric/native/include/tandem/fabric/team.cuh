@@ -70,6 +70,11 @@ TANDEM_FABRIC_FN bool is_poisoned(const tandem_team& team) {
     return load<Order::relaxed>(&own_state(team)->poisoned) != 0;
 }
 
+/// Whether the process of PE `pe` has left: acquire, so that all that it did is seen after. ANY_PE has not.
+TANDEM_FABRIC_FN bool has_left(const tandem_team& team, uint32_t pe) {
+    return pe < team.size && (load<Order::acquire>(&own_state(team)->left) >> pe & 1u) != 0;
+}
+
 /// The address at `pe` of memory outside the windows, or 0 if it is not registered.
 TANDEM_FABRIC_RARE uint64_t registered(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
     for (uint32_t i = 0; i < team.region_count; i++) {

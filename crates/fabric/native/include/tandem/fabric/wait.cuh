@@ -1,7 +1,7 @@
 #pragma once
 // Waiting for words of this PE that others change. A wait that succeeds is an acquire: what the changer did before its
-// release is seen after the wait. Every wait ends: after the team's timeout with a fault that names the waiter, the
-// peer if it is given, and the place; after a fault of any PE of the team at once.
+// release is seen after the wait. Every wait ends: after the team's timeout, or when the peer's process has left, with a fault that names
+// the waiter, the peer if it is given, and the place; after a fault of any PE of the team at once.
 #include "team.cuh"
 
 namespace tandem {
@@ -37,10 +37,10 @@ template <class T> TANDEM_FABRIC_FN bool compares(T word, Compare compare, T wan
 /// Looks that a wait takes before it asks the time, and whether all is well.
 constexpr uint32_t LOOKS = 64;
 
-/// Calls `look` until it returns true. After a fault, or when so many times the timeout have passed: calls `late` in
-/// the second case, and returns false.
+/// Calls `look` until it returns true. After a fault it returns false; when so many times the timeout have passed, or `peer` has left, it
+/// calls `late` before.
 template <class Look, class Late>
-TANDEM_FABRIC_FN bool poll(const tandem_team& team, Look look, Late late, uint64_t timeouts = 1) {
+TANDEM_FABRIC_FN bool poll(const tandem_team& team, uint32_t peer, Look look, Late late, uint64_t timeouts = 1) {
     uint64_t start = 0;
     for (;;) {
 #if defined(__CUDA_ARCH__)
@@ -56,7 +56,9 @@ TANDEM_FABRIC_FN bool poll(const tandem_team& team, Look look, Late late, uint64
         const uint64_t now = now_ns();
         if (start == 0) {
             start = now;
-        } else if (now - start > timeouts * team.timeout_ns) {
+        } else if (now - start > timeouts * team.timeout_ns || has_left(team, peer)) {
+            // What one that has left did is there by now.
+            if (look()) return true;
             late();
             return false;
         }
@@ -100,7 +102,7 @@ template <class T, class Group = Thread> TANDEM_FABRIC_FN bool wait_until(const 
     bool done = true;
     if (group.rank() == 0) {
         done = detail::poll(
-            team, [&] { return detail::test_acquire(word, compare, wanted); },
+            team, from, [&] { return detail::test_acquire(word, compare, wanted); },
             [&] {
                 detail::report(team, TANDEM_FAULT_WAIT, from, reinterpret_cast<uint64_t>(word),
                                detail::widened(detail::load<Order::relaxed>(word)), detail::widened(wanted));
@@ -133,7 +135,7 @@ TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words,
     group.sync();
     if (group.rank() == 0 && detail::is_any_left(skip, count)) {
         detail::poll(
-            team,
+            team, from,
             [&] {
                 for (size_t i = 0; i < count; i++) {
                     if (skip != nullptr && skip[i] != 0) continue;
@@ -161,7 +163,7 @@ TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, 
     group.sync();
     if (group.rank() == 0 && detail::is_any_left(skip, count)) {
         detail::poll(
-            team,
+            team, from,
             [&] {
                 for (size_t k = 0; k < count; k++) {
                     const size_t i = (first + k) % count;
