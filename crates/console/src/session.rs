@@ -6,8 +6,9 @@ use crate::options::{Common, Schedule};
 use crate::progress::Bars;
 use crate::report;
 use crate::trace::{Beside, Trace};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use tandem_engine::{DeviceChoice, Engine};
+use tandem_engine::{DeviceChoice, Engine, Gauges};
 
 /// The step of opening the devices.
 const OPEN: &str = "open device";
@@ -31,6 +32,8 @@ pub struct Session {
     /// What ran when.
     pub trace: Trace,
     trace_file: Option<Outputs>,
+    /// Of the device that was opened last, while there is a trace.
+    gauges: Mutex<Option<Gauges>>,
 }
 
 impl Session {
@@ -49,6 +52,7 @@ impl Session {
             bars: Bars::new(common.quiet),
             trace: Trace::new(common.trace.is_some()),
             trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
+            gauges: Mutex::default(),
         })
     }
 
@@ -104,6 +108,11 @@ impl Session {
             }
             other => other.into(),
         })?;
+        if self.trace_file.is_some() {
+            let of_this = Gauges::begin(engine.report());
+            let before = self.gauges.lock().unwrap_or_else(PoisonError::into_inner).replace(of_this);
+            before.map(Gauges::end).iter().for_each(|gauges| self.trace.gauges(gauges));
+        }
         // The backend's clock starts when the device is ready, at the end of the step.
         Ok(Opened { engine, at: self.trace.now() })
     }
@@ -114,6 +123,8 @@ impl Session {
     /// It cannot be written.
     pub fn finish(self) -> Outcome {
         self.bars.clear();
+        let gauges = self.gauges.into_inner().unwrap_or_else(PoisonError::into_inner);
+        gauges.map(Gauges::end).iter().for_each(|gauges| self.trace.gauges(gauges));
         self.trace_file.map_or(Ok(()), |file| file.commit(&[&self.trace.to_json()]))
     }
 }

@@ -6,7 +6,7 @@ use crate::lanes::is_copy;
 use serde_json::{json, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tandem_engine::{Span, Stage};
+use tandem_engine::{Gauge, Span, Stage};
 
 /// Rows of a lane: what it does in order, what it does beside that, and copies to it and from it.
 const WORK: usize = 0;
@@ -93,6 +93,14 @@ impl Trace {
         }
     }
 
+    /// Records what the device drew and moved.
+    pub fn gauges(&self, gauges: &[Gauge]) {
+        for Gauge { lane, at, name, value } in gauges {
+            let at = at.saturating_duration_since(self.begun).as_secs_f64();
+            self.push(json!({"ph": "C", "pid": lane + 1, "name": name, "ts": at * 1e6, "args": {"value": value}}));
+        }
+    }
+
     /// Seconds since the trace began.
     pub fn now(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
@@ -134,12 +142,22 @@ mod tests {
     #[test]
     fn nothing_is_kept_without_a_file_to_write_to() {
         let stage = Stage { name: "a stage", lane: None, begun: Some(Instant::now()), seconds: 0.1 };
-        for (is_wanted, kept) in [(false, 0), (true, 1 + 2)] {
+        for (is_wanted, kept) in [(false, 0), (true, 1 + 3)] {
             let trace = Trace::new(is_wanted);
             trace.step("a step", || ());
             trace.stages(std::slice::from_ref(&stage));
+            trace.gauges(&[Gauge { lane: 1, at: Instant::now(), name: "power, W", value: 700.5 }]);
             let text: Value = serde_json::from_str(&trace.to_json()).unwrap();
-            assert_eq!(text["traceEvents"].as_array().unwrap().len(), kept);
+            let events = text["traceEvents"].as_array().unwrap();
+            assert_eq!(events.len(), kept);
+            // A counter of the lane's process.
+            let is_right = |event: &Value| {
+                event["ph"] == "C"
+                    && event["pid"] == 2
+                    && event["args"]["value"] == 700.5
+                    && event["ts"].as_f64() > Some(0.0)
+            };
+            assert!(events.last().is_none_or(is_right), "{text}");
         }
     }
 }

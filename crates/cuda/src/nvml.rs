@@ -1,5 +1,5 @@
-//! NVIDIA's management library, loaded where the driver brought it: NVLinks, PCIe slots, and why two GPUs cannot reach
-//! each other. Nothing depends on it: a machine without it is described by less.
+//! NVIDIA's management library, loaded where the driver brought it: NVLinks, PCIe slots, why two GPUs cannot reach
+//! each other, and what a GPU draws and moves. Nothing depends on it: a machine without it is described by less.
 
 use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_uint, CStr, CString};
@@ -8,6 +8,11 @@ use std::ffi::{c_char, c_int, c_uint, CStr, CString};
 const MOST_LINKS: u32 = 36;
 /// `NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON`
 const FIELD_NVLINK_SPEED: c_uint = 90;
+/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`, of all links where the scope is `ALL_LINKS`
+const FIELD_NVLINK_SENT: c_uint = 138;
+/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`
+const FIELD_NVLINK_RECEIVED: c_uint = 139;
+const ALL_LINKS: c_uint = c_uint::MAX;
 
 type Handle = *mut core::ffi::c_void;
 
@@ -99,6 +104,21 @@ pub enum Capability {
     Atomics,
 }
 
+/// What a GPU does now; what the library does not say is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Reading {
+    /// Watts that it draws, over about a second.
+    pub power: Option<f64>,
+    /// MHz of its multiprocessors.
+    pub clock: Option<u32>,
+    /// MHz of its memory.
+    pub memory_clock: Option<u32>,
+    /// Kilobytes a second that it sends over PCIe, and that it receives, over 20 ms each. To read them takes as long.
+    pub pcie: Option<[u32; 2]>,
+    /// KiB of data that it has sent over all its NVLinks, and that it has received, since the driver was loaded.
+    pub nvlink: Option<[u64; 2]>,
+}
+
 /// The library.
 pub struct Nvml {
     library: Library,
@@ -163,7 +183,7 @@ impl Gpu<'_> {
         (status == 0).then_some(value)
     }
 
-    /// A number that a function of the form (device, link, number*) gives.
+    /// A number that a function of the form (device, link, number*) gives, or with an enumeration in the place of a link.
     fn of_link(&self, name: &[u8], link: u32) -> Option<u32> {
         type F = unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int;
         let mut value = 0;
@@ -214,16 +234,35 @@ impl Gpu<'_> {
         (status == 0 && !text.is_empty()).then(|| short(text))
     }
 
-    /// What one of its NVLinks can carry each way by its signalling rate, in MB/s.
-    pub fn nvlink_mbs(&self) -> Option<u32> {
+    /// The bytes of a field's value.
+    fn field(&self, field: c_uint, scope: c_uint) -> Option<[u8; 8]> {
         type F = unsafe extern "C" fn(Handle, c_int, *mut FieldValue) -> c_int;
-        let (field, status) = (FIELD_NVLINK_SPEED, -1);
-        let mut value = FieldValue { field, scope: 0, times: [0; 2], kind: 0, status, value: [0; 8] };
+        let mut value = FieldValue { field, scope, times: [0; 2], kind: 0, status: -1, value: [0; 8] };
         // SAFETY: the signature and the struct are those of nvml.h; one value is asked for.
         let status = unsafe { self.nvml.symbol::<F>(b"nvmlDeviceGetFieldValues\0")?(self.handle, 1, &mut value) };
-        let [a, b, c, d, ..] = value.value;
-        let mbs = u32::from_ne_bytes([a, b, c, d]);
-        (status == 0 && value.status == 0 && mbs > 0).then_some(mbs)
+        (status == 0 && value.status == 0).then_some(value.value)
+    }
+
+    /// What one of its NVLinks can carry each way by its signalling rate, in MB/s.
+    pub fn nvlink_mbs(&self) -> Option<u32> {
+        let [a, b, c, d, ..] = self.field(FIELD_NVLINK_SPEED, 0)?;
+        Some(u32::from_ne_bytes([a, b, c, d])).filter(|&mbs| mbs > 0)
+    }
+
+    /// What it draws and moves.
+    pub fn reading(&self) -> Reading {
+        // NVML_CLOCK_SM and NVML_CLOCK_MEM; NVML_PCIE_UTIL_TX_BYTES and NVML_PCIE_UTIL_RX_BYTES.
+        let clock = |kind| self.of_link(b"nvmlDeviceGetClockInfo\0", kind);
+        let pcie = |way| self.of_link(b"nvmlDeviceGetPcieThroughput\0", way);
+        let nvlink = |field| self.field(field, ALL_LINKS).map(u64::from_ne_bytes);
+        let both = |sent: Option<u64>, received: Option<u64>| Some([sent?, received?]);
+        Reading {
+            power: self.number(b"nvmlDeviceGetPowerUsage\0").map(|milliwatts| f64::from(milliwatts) / 1e3),
+            clock: clock(1),
+            memory_clock: clock(2),
+            pcie: pcie(0).and_then(|sent| Some([sent, pcie(1)?])),
+            nvlink: both(nvlink(FIELD_NVLINK_SENT), nvlink(FIELD_NVLINK_RECEIVED)),
+        }
     }
 
     /// Its slot.

@@ -30,7 +30,7 @@ pub use gather::CudaMap;
 pub use msm::{sum_bytes, MsmBases, MsmDigits, MsmPlan};
 pub use poseidon::CudaHasher;
 pub use spmv::CudaMatrix;
-pub use tandem_cuda::{built_with, probe, Device, Found, Properties};
+pub use tandem_cuda::{built_with, nvml, probe, Device, Found, Properties};
 
 /// The status of a device whose driver had too little memory for what it keeps itself.
 pub const OUT_OF_MEMORY: i32 = tandem_cuda::ffi::TANDEM_CUDA_OUT_OF_MEMORY;
