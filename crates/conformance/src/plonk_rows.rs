@@ -71,8 +71,18 @@ impl<B: Backend> Suite<'_, B> {
         let of = of_vectors(std::array::from_fn(|i| &on[i]));
         let random: [C::Fr; 6] = std::array::from_fn(|_| C::Fr::rand(rng));
         let [alpha, beta, gamma, ..] = random;
-        // Each number counts, and each condition alone is seen.
-        for numbers in [random, [C::Fr::ZERO, beta, gamma, beta, gamma, alpha], [C::Fr::ZERO; 6]] {
+        let [two, three] = [2u64, 3].map(C::Fr::from);
+        let all = [
+            random,
+            // Each number counts, and each condition alone is seen.
+            [C::Fr::ZERO, beta, gamma, beta, gamma, alpha],
+            [C::Fr::ZERO; 6],
+            // Keys have 2 and 3, which a backend may know; and one of them alone.
+            [alpha, beta, gamma, two, three, random[5]],
+            [alpha, beta, gamma, two, gamma, random[5]],
+            [alpha, beta, gamma, gamma, three, random[5]],
+        ];
+        for numbers in all {
             let rows = backend.quotient_rows(&of, &at::<C>(numbers))?;
             let row = |i: usize| naive::quotient_row(vectors.each_ref().map(|vector| vector[i]), numbers);
             let expected: Vec<C::Fr> = (0..n).map(row).collect();
