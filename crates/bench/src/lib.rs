@@ -7,6 +7,7 @@ mod bars;
 mod bound;
 mod chart;
 mod fabric;
+mod lagrange;
 mod made;
 mod measure;
 mod msm;
@@ -91,6 +92,10 @@ enum Bench {
     #[command(after_help = "Examples:\n  tandem bench vector --log-n 16..20\n  \
                             tandem bench vector --op batch-inverse,divide --curve bls12-381 --log-n 22")]
     Vector(vector::VectorBench),
+    /// Lagrange points of powers of tau that lie on the first device, as keys of PLONK have them made
+    #[command(after_help = "Examples:\n  tandem bench lagrange --log-n 10..12\n  \
+                            tandem bench lagrange --curve bls12-381 --log-n 20 --device cuda:0")]
+    Lagrange(BenchOptions),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
@@ -180,6 +185,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         Bench::Sort(args) => sort::run(session, args),
         Bench::Sumcheck(args) => sumcheck::run(session, args),
         Bench::Vector(args) => vector::run(session, args),
+        Bench::Lagrange(options) => lagrange::run(session, options),
         Bench::Groth16(args) => proofs::run(session, Protocol::Groth16, args, None),
         Bench::Plonk(args) => proofs::run(session, Protocol::Plonk, &args.proofs, args.keep.as_deref()),
         Bench::Fflonk(args) => proofs::run(session, Protocol::Fflonk, &args.proofs, args.keep.as_deref()),
@@ -226,6 +232,7 @@ impl Command {
             Bench::Sort(a) => a.json.as_ref(),
             Bench::Sumcheck(a) => a.json.as_ref(),
             Bench::Vector(a) => a.options.json.as_ref(),
+            Bench::Lagrange(options) => options.json.as_ref(),
         };
         named.outputs.extend(self.plot().map(PathBuf::from));
         named.outputs.extend(rows.filter(|file| file.as_path() != Path::new(rows::STDOUT)).cloned());
@@ -246,7 +253,7 @@ impl Command {
             Bench::Msm(a) => &a.options.plot,
             Bench::Sumcheck(a) => &a.plot,
             Bench::Vector(a) => &a.options.plot,
-            Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
+            Bench::Setup { options, .. } | Bench::Poseidon { options, .. } | Bench::Lagrange(options) => &options.plot,
         };
         plot.file.as_deref()
     }
