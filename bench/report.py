@@ -32,6 +32,8 @@ MACHINES = {
     "h100x4": "four NVIDIA H100 80GB HBM3 of one host (NVLink), 64 host cores, driver 580.159.04, CUDA 13.0",
     "cpu2": "two cores of an AMD EPYC",
 }
+# Of these only the page on scaling tells.
+ALSO = {"h200x8": "eight NVIDIA H200 of one host (NVSwitch, 18 links), 128 host cores, CUDA 13.0"}
 FIELDS = {
     "bn128": "BN254",
     "bn254": "BN254",
@@ -44,9 +46,9 @@ FIELDS = {
 SIZES = {4096: "4 KiB", 65536: "64 KiB", 1 << 20: "1 MiB", 16 << 20: "16 MiB", 256 << 20: "256 MiB", 1 << 30: "1 GiB"}
 
 
-def load():
+def load(machines):
     rows = []
-    for machine in MACHINES:
+    for machine in machines:
         with open(ROOT / "bench" / "baselines" / f"{machine}.jsonl", encoding="utf-8") as file:
             rows += [dict(json.loads(line), machine=machine) for line in file if line.strip()]
     return rows
@@ -559,7 +561,7 @@ The machine's load was up to {max(row.get("load", 0) for row in witnesses.values
 
 
 def report():
-    rows = load()
+    rows = load(MACHINES)
     files = {}
     sections = [
         sums(rows, files),
@@ -579,7 +581,7 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 
 """
     files["results.md"] = head + "\n".join(sections)
-    files["scaling.md"] = scaling.page(rows, latest, digits, table, field)
+    files["scaling.md"] = scaling.page(rows + load(ALSO), latest, digits, table, field)
     for name, text in guides.pages(GUIDES, rows, latest, digits, table).items():
         files[f"../guides/{name}"] = text
     return files

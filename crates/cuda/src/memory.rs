@@ -49,7 +49,8 @@ impl<T> DevicePtr<T> {
     }
 }
 
-/// A device's memory as this program uses it: what is freed is kept for the next allocation.
+/// A device's memory as this program uses it: what is freed is kept for the next allocation. One pool serves all users of a device: each takes
+/// more addresses than the device has memory, and a process has enough for some 500 pools of all devices together.
 #[derive(Debug)]
 pub struct Pool {
     raw: ffi::tandem_pool,

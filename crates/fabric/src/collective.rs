@@ -78,6 +78,7 @@ impl Collectives {
             tuning,
             plans: Mutex::default(),
             schedules: Mutex::default(),
+            straight: Mutex::default(),
             staging: Mutex::default(),
             share: Mutex::new(Share::new(100.0 * tuning.host_share, 10.0, 150.0)),
             last_through: AtomicU64::default(),

@@ -22,6 +22,8 @@ pub(crate) struct Planner {
     pub(crate) tuning: Tuning,
     pub(crate) plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
     pub(crate) schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
+    /// By operation and a bit for each PE of the job: [`Planner::is_straight`].
+    pub(crate) straight: Mutex<HashMap<(Operation, u64), bool>>,
     /// Rings, on every PE; the sim has those of host memory behind them.
     pub(crate) staging: Mutex<Option<Symmetric<u8>>>,
     /// Of copies from one PE to another: how many hundredths of what their plan gives to ways through host memory these get.
@@ -194,11 +196,46 @@ impl Planner {
     /// How an operation that goes through queues is done.
     pub(crate) fn way(&self, item: &Item) -> Algorithm {
         let direct = if item.job.len() == 2 { self.tuning.direct_pair } else { self.tuning.direct };
-        if item.call.part <= direct && self.reach_all(item) {
+        if self.reach_all(item) && (item.call.part <= direct || self.is_straight(item)) {
             Algorithm::Direct
         } else {
             Algorithm::Planned(0)
         }
+    }
+
+    /// Whether links carry as much where each of several PEs reaches into the memory of every other as over the plan's ways. Then nothing is
+    /// gained by passing data on, which takes rings, waits and the memory's time.
+    fn is_straight(&self, item: &Item) -> bool {
+        let Item { call, job, .. } = item;
+        // The traffic is that of an exchange of all with all, of an all-reduce twice: its sums come in and go out.
+        let times = match call.operation {
+            Operation::AllToAll | Operation::AllGather | Operation::ReduceScatter => 1.0,
+            Operation::AllReduce => 2.0,
+            _ => return false,
+        };
+        if !self.tuning.straight || job.len() < 3 {
+            return false;
+        }
+        let key = (call.operation, job.iter().fold(0, |bits, pe| bits | 1 << pe));
+        if let Some(&known) = lock(&self.straight).get(&key) {
+            return known;
+        }
+        let rates = || -> Result<(f64, f64)> {
+            let exchange = self.planned(Operation::AllToAll, job, job[0], false)?;
+            let relays = exchange.steps.iter().any(|step| match step {
+                Step::Send(routes) => routes.iter().any(|route| self.gpus_on(&route.path) > 2),
+                _ => true,
+            });
+            let plan = self.planned(call.operation, job, job[0], false)?;
+            Ok((if relays { 0.0 } else { exchange.rate.to_f64() / times }, plan.rate.to_f64()))
+        };
+        let is_straight = rates().is_ok_and(|(straight, planned)| straight > 0.0 && straight >= planned * AS_GOOD);
+        lock(&self.straight).insert(key, is_straight);
+        is_straight
+    }
+
+    fn gpus_on(&self, path: &[usize]) -> usize {
+        path.iter().filter(|&&d| self.topology.devices()[d].kind == DeviceKind::Gpu).count()
     }
 
     /// How a table of an operation is cut for so many workers at a time.
@@ -335,5 +372,7 @@ impl Planner {
 
 /// Chunks of rings in host memory.
 pub(crate) const HOST_SLOTS: u64 = 8;
+/// The part of a plan's rate that is as good as all of it: links of the same kind are measured to differ by less.
+const AS_GOOD: f64 = 0.98;
 /// Tables that are kept for the next time.
 const MAX_SCHEDULES: usize = 512;

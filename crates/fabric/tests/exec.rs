@@ -37,6 +37,7 @@ fn tunings() -> [(&'static str, Tuning); 6] {
                 messages: 0,
                 direct: 0,
                 direct_pair: 0,
+                straight: false,
                 engines: never,
                 resident: 0,
                 workers: 7,
@@ -57,7 +58,10 @@ fn tunings() -> [(&'static str, Tuning); 6] {
                 ..usual
             },
         ),
-        ("resident", Tuning { resident: never, resident_rounds: never, resident_split: 3000, ..usual }),
+        (
+            "resident",
+            Tuning { resident: never, resident_root: never, resident_rounds: never, resident_split: 3000, ..usual },
+        ),
     ]
 }
 

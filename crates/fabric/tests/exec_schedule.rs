@@ -133,6 +133,28 @@ fn predicted_times_approach_the_plan() {
     assert!(cases > 40);
 }
 
+/// What stays at home takes few workers from what goes over links, however many PEs there are.
+#[test]
+fn workers_of_an_exchange_are_at_the_links() {
+    let topology = Topology::preset("hgx-h200").unwrap();
+    let shape = Shape { workers: 128, chunk: 256 << 10, slots: 4 };
+    for pes in 2..=8usize {
+        let job: Vec<usize> = (0..pes).collect();
+        let call = call(Operation::AllToAll, 128 << 20, 4, false);
+        let planned = schedule(&topology, &planned(&topology, &Request::new(Operation::AllToAll, &job)), &call, &shape);
+        for (name, table) in [("planned", planned.unwrap()), ("direct", direct(&call, pes, shape.workers).unwrap())] {
+            check(&table).unwrap();
+            let count = |to: usize| table.transfers.iter().filter(|t| t.at == 0 && t.targets[0].node == to).count();
+            let (home, away): (usize, Vec<usize>) = (count(0), (1..pes).map(count).collect());
+            assert!(away.iter().all(|each| *each == away[0]), "{name} {pes}: {away:?}");
+            let links = away.len() * away[0];
+            assert!(home + links <= shape.workers && home > 0, "{name} {pes}: {home} and {away:?}");
+            // As many as fill a link, or nearly all.
+            assert!(links >= 96, "{name} {pes}: {home} and {away:?}");
+        }
+    }
+}
+
 /// Whatever is changed in a schedule, the check finds it.
 #[test]
 fn damaged_schedules_are_found_out() {

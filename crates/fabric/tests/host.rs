@@ -44,7 +44,7 @@ fn teams() -> Vec<Team> {
 #[test]
 fn every_byte_arrives() {
     for team in teams() {
-        let links = HostLinks::new(&team);
+        let links = HostLinks::new(&team).for_all();
         // Around the least chunk, and large enough for every worker of every link.
         for len in [0, 1, 2, 4095, 4097, 262_143, 262_144, 262_145, 1 << 20, 5_000_003, (6 << 20) + 13] {
             round_trip(&links, &team, len % team.size(), len);
@@ -69,7 +69,7 @@ fn wide_elements_keep_their_order() {
 fn a_plan_gives_the_shares_and_transfers_correct_them() {
     let team = Team::sim(2, Options::default()).unwrap();
     let machine = Topology::preset("h200-pair").unwrap();
-    let links = HostLinks::planned(&team, &machine, &[0, 1]).unwrap();
+    let links = HostLinks::planned(&team, &machine, &[0, 1]).unwrap().for_all();
     assert_eq!(links.shares(0), [0.5, 0.5]);
     assert_eq!(links.shares(2), [0.0; 0]);
     let there = team.alloc::<u8>(8 << 20).unwrap();
@@ -78,6 +78,31 @@ fn a_plan_gives_the_shares_and_transfers_correct_them() {
     let expected = moved.through.iter().map(|b| (*b as f64 / f64::from(8 << 20)).max(0.01)).collect::<Vec<_>>();
     assert_eq!(links.shares(0), expected);
     assert_eq!(links.shares(1), [0.5, 0.5]);
+}
+
+/// Little goes over few links, which are the target's own and then those with the largest shares; and what is learnt of these changes no shares.
+#[test]
+fn small_transfers_take_few_links() {
+    let team = Team::sim(8, Options::default()).unwrap();
+    let machine = Topology::preset("hgx-h200").unwrap();
+    let links = HostLinks::planned(&team, &machine, &[0, 1, 2, 3, 4, 5, 6, 7]).unwrap();
+    let shares = links.shares(3);
+    assert!(shares[3] > 0.0 && shares.iter().filter(|share| **share > 0.0).count() > 2, "{shares:?}");
+    for (mib, used) in [(2, 1), (63, 2)] {
+        let data = random(mib << 20, mib as u64);
+        let there = team.alloc::<u8>(mib << 20).unwrap();
+        let moved = links.upload(3, &there, &data).unwrap();
+        let through: Vec<usize> = (0..8).filter(|&pe| moved.through[pe] > 0).collect();
+        assert!(through.len() <= used && through.contains(&3), "{mib} MiB: {moved:?}");
+        assert_eq!(moved.through.iter().sum::<u64>(), (mib << 20) as u64);
+        let mut got = vec![0; mib << 20];
+        links.download(3, &there, &mut got).unwrap();
+        assert!(got == data, "{mib} MiB");
+        assert_eq!(links.shares(3), shares);
+    }
+    let there = team.alloc::<u8>(8 << 20).unwrap();
+    let moved = links.for_all().upload(3, &there, &random(8 << 20, 5)).unwrap();
+    assert!(moved.through.iter().filter(|bytes| **bytes > 0).count() > 1, "{moved:?}");
 }
 
 #[test]

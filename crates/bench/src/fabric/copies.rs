@@ -1,8 +1,9 @@
 //! Copies: between PEs, and between host memory and a PE.
 
 use super::context::{cuda_failed, failed, Context};
-use super::data::{Pattern, SEND};
+use super::data::{compared, Pattern, SEND};
 use super::subject::Subject;
+use std::ops::Range;
 use std::sync::Arc;
 use tandem_console::failure::Outcome;
 use tandem_cuda::{HostCopy, PeerCopy, Pinned};
@@ -51,14 +52,21 @@ impl Subject for QueueCopy {
     }
 
     fn wrong(&mut self) -> Outcome<Option<u64>> {
-        let to = self.to.slice(0..self.len).map_err(failed)?;
-        let target = usize::from(!self.is_get);
-        self.links.upload(target, &to, self.pattern.poison(self.len)).map_err(failed)?;
+        let (target, pes) = (usize::from(!self.is_get), self.team.size());
+        let pieces = compared(self.len);
+        for piece in &pieces {
+            let to = self.to.slice(piece.clone()).map_err(failed)?;
+            self.links.upload(target, &to, self.pattern.poison(piece.len())).map_err(failed)?;
+        }
         self.start()?;
         self.wait()?;
-        let mut got = vec![0f32; self.len];
-        self.links.download(target, &to, &mut got).map_err(failed)?;
-        Ok(Some(self.pattern.wrong(SEND, self.team.size(), 1, self.len, &got)))
+        let mut wrong = 0;
+        for piece in pieces {
+            let (to, mut got) = (self.to.slice(piece.clone()).map_err(failed)?, vec![0f32; piece.len()]);
+            self.links.download(target, &to, &mut got).map_err(failed)?;
+            wrong += self.pattern.wrong_from(SEND, (pes, 1), self.len, piece.start, &got);
+        }
+        Ok(Some(wrong))
     }
 }
 
@@ -180,15 +188,25 @@ impl Subject for Links {
         let device = self.device.slice(0..self.bytes).map_err(failed)?;
         let (data, poison) = (pattern.of(0, len), pattern.poison(len));
         let (on_device, on_host) = if self.is_upload { (poison, data) } else { (data, poison) };
-        team.write(0, &device, bytemuck::cast_slice(on_device)).map_err(failed)?;
+        // All of the host's memory, so that all of its pages are there.
         super::data::copy(&mut self.memory.bytes()[..self.bytes], bytemuck::cast_slice(on_host));
+        let pieces = compared(len);
+        let bytes = |piece: &Range<usize>| 4 * piece.start..4 * piece.end;
+        for piece in &pieces {
+            let there = device.slice(bytes(piece)).map_err(failed)?;
+            team.write(0, &there, bytemuck::cast_slice(&on_device[piece.clone()])).map_err(failed)?;
+        }
         self.start()?;
-        let got = match self.is_upload {
-            true => team.read(0, &device).map_err(failed)?,
-            false => self.memory.bytes()[..self.bytes].to_vec(),
-        };
-        let got: Vec<f32> = got.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
-        Ok(Some(pattern.wrong(SEND, pes, 1, len, &got)))
+        let mut wrong = 0;
+        for piece in pieces {
+            let got = match self.is_upload {
+                true => team.read(0, &device.slice(bytes(&piece)).map_err(failed)?).map_err(failed)?,
+                false => self.memory.bytes()[bytes(&piece)].to_vec(),
+            };
+            let got: Vec<f32> = got.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+            wrong += pattern.wrong_from(SEND, (pes, 1), len, piece.start, &got);
+        }
+        Ok(Some(wrong))
     }
 }
 

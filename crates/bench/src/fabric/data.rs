@@ -1,5 +1,6 @@
 //! What the operations are given, and what they have to give: small whole numbers as f32, so that every sum is exact.
 
+use std::ops::Range;
 use tandem_fabric::plan::Operation;
 
 /// What is measured: an operation from or to PE 0, if it has a root; a send is from PE 0 to PE 1.
@@ -54,6 +55,11 @@ impl Pattern {
 
     /// Elements of `got`, the result of PE `pe`, that are wrong. `len` is what each PE gave.
     pub(crate) fn wrong(&self, job: Job, pes: usize, pe: usize, len: usize, got: &[f32]) -> u64 {
+        self.wrong_from(job, (pes, pe), len, 0, got)
+    }
+
+    /// As [`Pattern::wrong`], where `got` is the result from element `first` on.
+    pub(crate) fn wrong_from(&self, job: Job, (pes, pe): (usize, usize), len: usize, first: usize, got: &[f32]) -> u64 {
         let at = |from: usize, i: usize| self.0[from * APART + i];
         let sum = |i: usize| (0..pes).map(|from| at(from, i)).sum::<f32>();
         let part = len / pes;
@@ -65,8 +71,26 @@ impl Pattern {
             Operation::ReduceScatter => sum(pe * part + i),
             Operation::AllToAll => at(i / part.max(1), pe * part + i % part.max(1)),
         };
-        differing(got, expected)
+        differing(got, |i| expected(first + i))
     }
+}
+
+/// Elements of a copy that are compared with what was sent.
+const COMPARED: usize = 1 << 26;
+/// The pieces in which they lie where there are more.
+const PIECES: usize = 64;
+
+/// The elements that are compared of a copy of `len`: all, or pieces from the first element to the last.
+pub(crate) fn compared(len: usize) -> Vec<Range<usize>> {
+    pieces(len, COMPARED)
+}
+
+fn pieces(len: usize, most: usize) -> Vec<Range<usize>> {
+    if len <= most {
+        return std::iter::once(0..len).collect();
+    }
+    let piece = most / PIECES;
+    (0..PIECES).map(|i| i * (len - piece) / (PIECES - 1)).map(|start| start..start + piece).collect()
 }
 
 impl Job {
@@ -185,6 +209,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Pieces lie apart, and both ends are seen.
+    #[test]
+    fn much_is_compared_in_pieces() {
+        for len in [0, 1, 6400] {
+            assert!(pieces(len, 6400).into_iter().eq(std::iter::once(0..len)), "{len}");
+        }
+        for len in [6401, 10_000, 1 << 20] {
+            let pieces = pieces(len, 6400);
+            assert_eq!(pieces.iter().map(|piece| piece.len()).sum::<usize>(), 6400);
+            assert!(pieces[0].start == 0 && pieces[PIECES - 1].end == len, "{len}");
+            assert!(pieces.windows(2).all(|two| two[0].end <= two[1].start), "{len}");
+        }
+        // What a piece is compared with begins where it does.
+        let p = Pattern::new(240, 2);
+        let got = p.of(0, 240)[100..140].to_vec();
+        assert_eq!(p.wrong_from(SEND, (2, 1), 240, 100, &got), 0);
+        assert!(p.wrong_from(SEND, (2, 1), 240, 99, &got) > 20);
     }
 
     #[test]

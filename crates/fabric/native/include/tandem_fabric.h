@@ -384,9 +384,9 @@ int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 /// Blocks of the resident kernel that do something; one more looks for commands.
 #define TANDEM_EXEC_RESIDENT_BLOCKS 80
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
-/// ones first, bytes, sources | targets << 8 | kind << 16 | op << 24 | blocks << 32 | staging blocks << 48 | staged role << 56, then, if part of
-/// the copy is staged in host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources
-/// and targets.
+/// ones first, bytes, sources | targets << 8 | kind << 16 | op << 24 | blocks << 32 | staging blocks << 48 | form << 56; then, if part of
+/// the copy is staged in host memory, its bytes | its number << 32, the address of its ring and that of its flags; of a moved or a dealt one
+/// its step; and the addresses of sources and targets.
 /// A command without blocks ends the kernel.
 #define TANDEM_EXEC_COMMAND_WORDS 32
 /// Warps that poll for commands, each a copy of its own.
@@ -395,12 +395,16 @@ int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 #define TANDEM_EXEC_SCRATCH_WORDS 48
 /// A number that no command has, besides 0.
 #define TANDEM_EXEC_COMMAND_END 2147483647
-/// The role of a PE in the part of a copy that is staged in host memory: none; it sends the bytes behind those of the command from
-/// its source, and keeps them at its first target or not; or it receives them at its only target.
-#define TANDEM_EXEC_STAGED_NONE 0
+/// The form of a command. Plain. Or with a part of a copy that is staged in host memory: the PE sends the bytes behind those of the command from
+/// its source, and keeps them at its first target or not; or it receives them at its only target. Moved: the targets are not named, each is
+/// a source's address plus the step. Dealt: there is one source address, and target t gets the bytes that are t steps behind it; blocks
+/// are a multiple of the targets.
+#define TANDEM_EXEC_PLAIN 0
 #define TANDEM_EXEC_STAGED_SEND 1
 #define TANDEM_EXEC_STAGED_SEND_AND_KEEP 2
 #define TANDEM_EXEC_STAGED_RECEIVE 3
+#define TANDEM_EXEC_MOVED 4
+#define TANDEM_EXEC_DEALT 5
 
 /// The number of the last command that a block has done, and in the upper 32 bits the nanoseconds that it took for it, by the device's clock. Each is
 /// in a line of its own: what two blocks write to one line meets there.

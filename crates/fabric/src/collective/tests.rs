@@ -1,6 +1,7 @@
 //! Copy engines that do not come, on the GPUs that there are: also on a single one.
 
 use super::*;
+use crate::planner::Algorithm;
 use crate::{Compare, Error, FaultKind, OneSided, Options};
 use std::time::{Duration, Instant};
 
@@ -10,21 +11,25 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 const LONGEST_HOLD: Duration = Duration::from_secs(4);
 const LEN: usize = 1 << 20;
 
-/// Among more than two PEs kernels do what engines do between two, in small chunks where PEs pass on what they get.
-#[test]
-fn more_than_two_pes() {
-    let team = Team::sim(4, Options::default()).unwrap();
-    let machine = Topology::preset("hgx-h200").unwrap();
-    let collectives = Collectives::new(&team, &machine).unwrap();
-    let planner = &collectives.executor.planner;
-    let item = |operation, pes: usize, part| Item {
+fn item(operation: Operation, pes: usize, part: u64) -> Item {
+    Item {
         call: Call { operation, root: 0, part, unit: 4, in_place: false },
         job: (0..pes).collect(),
         numbers: None,
         input: vec![0; pes],
         output: vec![0; pes],
         keep: Vec::new(),
-    };
+    }
+}
+
+/// Among more than two PEs kernels do what engines do between two, in small chunks where PEs pass on what they get.
+#[test]
+fn more_than_two_pes() {
+    let team = Team::sim(4, Options::default()).unwrap();
+    let machine = Topology::preset("hgx-h200").unwrap();
+    let tuning = Tuning { straight: false, ..Tuning::default() };
+    let collectives = Collectives::of(&team, &machine, &[0, 1, 2, 3], tuning).unwrap();
+    let planner = &collectives.executor.planner;
     let chunk = |operation, pes, part: u64| planner.shape(&item(operation, pes, part << 20), 128).chunk >> 10;
     assert_eq!([16, 64, 1024].map(|part| chunk(Operation::Broadcast, 4, part)), [64, 64, 128]);
     // What each has of an all-gather is a fourth of what passes.
@@ -37,6 +42,34 @@ fn more_than_two_pes() {
     let (copied, sum) = (item(Operation::Broadcast, 2, 128 << 20), (Kind::F32, Combine::Sum));
     assert!(planner.is_copied(&copied) && !planner.is_copied(&item(Operation::Broadcast, 4, 128 << 20)));
     assert!(!planner.is_for_engines(&[Item { numbers: Some(sum), ..copied }]));
+}
+
+/// Where a plan gains nothing over reaching into each other's memory, no data are passed on.
+#[test]
+fn exchanges_go_straight_where_plans_are_no_faster() {
+    use Operation::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
+    let way = |preset: &str, pes: usize, tuning| {
+        let team = Team::sim(8, Options::default()).unwrap();
+        let machine = Topology::preset(preset).unwrap();
+        let job: Vec<usize> = (0..pes).collect();
+        let collectives = Collectives::of(&team, &machine, &job, tuning).unwrap();
+        let planner = &collectives.executor.planner;
+        [AllToAll, AllGather, ReduceScatter, AllReduce, Broadcast, Reduce].map(|operation| {
+            [1 << 20, 1 << 30].map(|part| planner.way(&item(operation, pes, part)) == Algorithm::Direct)
+        })
+    };
+    // A switch joins all at the same rate; only what has one root gains by a chain.
+    let (both, small) = ([true; 2], [true, false]);
+    for pes in [3, 4, 8] {
+        assert_eq!(way("hgx-h200", pes, Tuning::default()), [both, both, both, both, small, small], "{pes}");
+    }
+    let never = Tuning { straight: false, ..Tuning::default() };
+    assert_eq!(way("hgx-h200", 8, never), [small; 6]);
+    // Links of different rates are used best by trees, also those that GPUs beside the job have.
+    assert_eq!(way("dgx1-v100", 8, Tuning::default()), [small; 6]);
+    assert_eq!(way("dgx1-v100", 3, Tuning::default()), [small; 6]);
+    // Two pass nothing on, and have a bound of their own.
+    assert_eq!(way("hgx-h200", 2, Tuning::default()), [small; 6]);
 }
 
 /// A PE whose copies are held up is named in time, where the host waits for them and where it waits for a queue behind them.

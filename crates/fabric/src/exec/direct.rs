@@ -1,7 +1,7 @@
 //! Tables that need no plan, where every PE reaches every other.
 
 use super::schedule::{
-    checked_without_plan, cut, Call, Channel, Endpoint, Place, Schedule, Transfer, GRAIN, MIN_WORKER_BYTES,
+    checked_without_plan, cut, Call, Channel, Endpoint, Place, Schedule, Transfer, GRAIN, HOME, MIN_WORKER_BYTES,
 };
 use crate::plan::Operation;
 use crate::Result;
@@ -41,9 +41,15 @@ pub fn direct(call: &Call, pes: usize, workers: usize) -> Result<Schedule> {
     }
     let mut channels: Vec<Channel> = Vec::new();
     let mut transfers = Vec::new();
-    let per_node = rows.iter().filter(|r| r.0 == rows[0].0).count().max(1);
-    let wanted = (workers / per_node).max(1) as u64;
-    for (at, inputs, input, outputs, output, bytes) in rows {
+    let is_home = |row: &Row| row.1 == [row.0] && row.3 == [row.0];
+    let (home, away): (Vec<&Row>, Vec<&Row>) = rows.iter().filter(|r| r.0 == rows[0].0).partition(|row| is_home(row));
+    // All that stays at home is one row, beside those over links.
+    let at_home =
+        if away.is_empty() { workers } else { (workers * home.len() / (HOME * away.len() + 1)).max(home.len()) };
+    let wanted = [at_home, workers.saturating_sub(at_home) / away.len().max(1)].map(|count| count.max(1) as u64);
+    for row in rows {
+        let wanted = wanted[usize::from(!is_home(&row))];
+        let (at, inputs, input, outputs, output, bytes) = row;
         if outputs.is_empty() {
             continue;
         }

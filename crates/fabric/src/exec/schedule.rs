@@ -240,6 +240,8 @@ pub fn schedule(topology: &Topology, plan: &Plan, call: &Call, shape: &Shape) ->
     }
 }
 
+/// What stays in a PE's own memory is moved so many times as fast as what a worker sends over a link, and gets so many fewer workers.
+pub(super) const HOME: usize = 4;
 /// Bytes below which a worker is not worth its flags.
 pub(super) const MIN_WORKER_BYTES: u64 = 16 << 10;
 
@@ -419,12 +421,14 @@ impl<'a> Builder<'a> {
                     let ends = (stops[0].node, stops[stops.len() - 1].node);
                     groups.entry(ends).or_default().push((route.share.to_f64(), stops));
                 }
+                let mut routes = groups.values().map(Vec::len).sum();
                 if self.call.operation == Operation::AllToAll {
+                    routes += self.pes;
+                    let share = 1.0 / (HOME * routes) as f64;
                     (0..self.pes).for_each(|i| {
-                        groups.insert((i, i), vec![(1.0, vec![Stop { node: i, path: Vec::new() }])]);
+                        groups.insert((i, i), vec![(share, vec![Stop { node: i, path: Vec::new() }])]);
                     });
                 }
-                let routes = groups.values().map(Vec::len).sum();
                 for ((from, to), ways) in groups {
                     let part = self.call.part;
                     let (input, output) = match self.call.operation {

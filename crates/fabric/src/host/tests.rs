@@ -68,13 +68,28 @@ fn expect_named(found: &Fault, waiter: usize, peer: usize) {
     );
 }
 
+/// The least time of the model by trying: `k` links cost as much as the time of `k` times `cost` bytes.
+#[test]
+fn links_are_worth_their_cost() {
+    for cost in [1, 6 << 20, 31 << 20] {
+        for bytes in [0, 1, 3, 1 << 20, 12 << 20, (12 << 20) + 1, 64 << 20, 100_000_007, 1 << 30, 5 << 30] {
+            let time = |k: usize| bytes as f64 / k as f64 + (k * cost) as f64;
+            let found = worth(bytes, cost);
+            assert!(found == 1 || time(found) < time(found - 1), "{bytes} {cost} {found}");
+            assert!(time(found) <= time(found + 1), "{bytes} {cost} {found}");
+        }
+    }
+    assert_eq!([16, 64, 256, 1024].map(|mib: usize| worth(mib << 20, PINNED_COST)), [2, 3, 7, 13]);
+    assert_eq!([16, 64, 256, 1024].map(|mib: usize| worth(mib << 20, PAGEABLE_COST)), [1, 2, 3, 6]);
+}
+
 /// Memory that is not page-locked: the call ends with the bound, while the copies are still held up.
 #[test]
 fn a_link_that_does_not_come_is_named() {
     each(|make, _| {
         for (pe, via, is_upload) in [(0, 1, true), (1, 1, true), (1, 0, false), (0, 0, false)] {
             let team = make(options(TIMEOUT));
-            let links = HostLinks::new(&team);
+            let links = HostLinks::new(&team).for_all();
             let there = team.alloc::<u8>(BYTES).unwrap();
             let mut host = vec![7; BYTES];
             links.upload(pe, &there, &host).unwrap();
@@ -99,7 +114,7 @@ fn a_link_that_does_not_come_is_named() {
             drop(team);
             // A new team of the same PEs works.
             let team = make(Options::default());
-            let (links, there) = (HostLinks::new(&team), team.alloc::<u8>(BYTES).unwrap());
+            let (links, there) = (HostLinks::new(&team).for_all(), team.alloc::<u8>(BYTES).unwrap());
             links.upload(pe, &there, &host).unwrap();
             assert!(team.read(pe, &there).unwrap() == host);
         }
@@ -112,7 +127,7 @@ fn page_locked_memory_is_given_back_when_no_device_uses_it() {
     each(|make, gpus| {
         let Some(&device) = gpus.first() else { return };
         let team = make(options(TIMEOUT));
-        let links = HostLinks::new(&team);
+        let links = HostLinks::new(&team).for_all();
         let there = team.alloc::<u8>(BYTES).unwrap();
         let mut host = Pinned::new(device, BYTES).unwrap();
         assert!(links.upload(0, &there, host.bytes()).unwrap().is_pinned);

@@ -71,7 +71,7 @@ pub fn measure(team: &Team) -> Result<Measured> {
         (0..COPIES).try_for_each(|_| once().map(drop))?;
         Ok(rate(begun.elapsed().as_secs_f64()))
     };
-    let all = HostLinks::new(team);
+    let all = HostLinks::new(team).for_all();
     for pe in 0..n {
         let own = HostLinks::new(&team.split(&[pe])?);
         measured.host.push((host_rate(&own, 0, true)?, host_rate(&own, 0, false)?));

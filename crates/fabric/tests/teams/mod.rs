@@ -3,7 +3,7 @@
 
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, PoisonError};
-use tandem_cuda::{Downloads, Pool, Staging, Stream, Upload};
+use tandem_cuda::{Device, Downloads, Pool, Staging, Stream, Upload};
 use tandem_fabric::{Memory, Options, Team};
 
 /// Runs `test` on teams of 1 to 8 pretend PEs, then on one of the first GPU, of the first two, and so on.
@@ -38,12 +38,21 @@ pub fn numbers<T: From<u8> + Pod>(len: usize, seed: u64) -> Vec<T> {
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
+/// A device's pool and stream for users' memory, the same for all tests of a process: a process has addresses for some 500 pools.
+fn pool_of(device: Device) -> (Arc<Pool>, Arc<Stream>) {
+    type Made = Vec<(Device, Arc<Pool>, Arc<Stream>)>;
+    static MADE: Mutex<Made> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !made.iter().any(|(of, ..)| *of == device) {
+        made.push((device, Arc::new(Pool::new(device).unwrap()), Arc::new(Stream::new(device).unwrap())));
+    }
+    let (_, pool, stream) = made.iter().find(|(of, ..)| *of == device).unwrap();
+    (pool.clone(), stream.clone())
+}
+
 /// Users' memory with these contents, one buffer a PE.
 pub fn buffers<T: Pod>(team: &Team, contents: &[Vec<T>]) -> Vec<Memory<T>> {
-    let pool_of = |pe: usize| {
-        let device = team.queue(pe).stream()?.device();
-        Some((Arc::new(Pool::new(device).unwrap()), Arc::new(Stream::new(device).unwrap())))
-    };
+    let pool_of = |pe: usize| Some(pool_of(team.queue(pe).stream()?.device()));
     let one = |(pe, elements): (usize, &Vec<T>)| match pool_of(pe) {
         None => Memory::Host(elements.clone()),
         Some((pool, stream)) => {

@@ -121,12 +121,12 @@ impl<C: Curve, B: Ntt<C> + VecOps<C> + Gather> Cube<C, B> {
         let each = len >> cut;
         let (to_z, to_y, to_order) = (map(&input, 0..len), map(&to_y, 0..len), map(&to_order, 0..len));
         let sections: Vec<Vec<u32>> = (0..spread.shards()).map(|s| map(&section, s * each..(s + 1) * each)).collect();
-        let of_y: Vec<Mont> = twiddles::<C>(root, len, |at| {
+        let of_y: Vec<Mont> = twiddles::<C>(root, log_n, len, |at| {
             let [_, y, c] = parts(at, [near_x, sides.y, sides.z]);
             (y * c) << sides.x
         });
         let tables = |(shard, &lane): (usize, &Lane)| {
-            let of_x = twiddles::<C>(root, len, |at| {
+            let of_x = twiddles::<C>(root, log_n, len, |at| {
                 let [x, c, b] = parts(at, [near_x, sides.z, sides.y]);
                 (x << cut | shard) * (b << sides.z | c)
             });
@@ -250,7 +250,15 @@ fn join<const N: usize>(parts: [usize; N], bits: [u32; N]) -> usize {
     parts.into_iter().zip(bits).fold(0, |number, (part, bits)| number << bits | part)
 }
 
-/// The powers of `root` to these exponents, which are below 2^64.
-fn twiddles<C: Curve>(root: C::Fr, len: usize, exponent: impl Fn(usize) -> usize + Sync) -> Vec<Mont> {
-    (0..len).into_par_iter().map(|at| C::mont(root.pow([exponent(at) as u64]))).collect()
+/// The powers of `root`, whose order is 2^`log_n`, to these exponents: each is one product of two that are kept, of which there are about the square
+/// root of 2^`log_n`.
+fn twiddles<C: Curve>(root: C::Fr, log_n: u32, len: usize, exponent: impl Fn(usize) -> usize + Sync) -> Vec<Mont> {
+    let half = log_n.div_ceil(2);
+    let powers = |root: C::Fr, count: usize| -> Vec<C::Fr> {
+        std::iter::successors(Some(C::Fr::ONE), |power| Some(*power * root)).take(count).collect()
+    };
+    let near = powers(root, 1 << half);
+    let far = powers(root.pow([1 << half]), 1 << (log_n - half));
+    let power = |exponent: usize| near[exponent & (near.len() - 1)] * far[exponent >> half & (far.len() - 1)];
+    (0..len).into_par_iter().map(|at| C::mont(power(exponent(at)))).collect()
 }

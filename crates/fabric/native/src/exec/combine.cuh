@@ -40,16 +40,31 @@ __device__ __forceinline__ void move_batch(Source source, uint32_t sources, Targ
     for (int u = 0; u < UNROLL; u++) {
         if (WHOLE || i + u * threads < count) sum[u] = from[i + u * threads];
     }
-    for (uint32_t s = 1; s < sources; s++) {
-        const uint4* other = reinterpret_cast<const uint4*>(source(s));
-        uint4 more[UNROLL];
+    // Two sources at a time: what is far away takes as long for two as for one.
+    for (uint32_t s = 1; s < sources; s += 2) {
+        const bool has_second = s + 1 < sources;
+        const uint4* first = reinterpret_cast<const uint4*>(source(s));
+        const uint4* second = has_second ? reinterpret_cast<const uint4*>(source(s + 1)) : first;
+        uint4 more[UNROLL], most[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
-            if (WHOLE || i + u * threads < count) more[u] = other[i + u * threads];
+            if (WHOLE || i + u * threads < count) more[u] = first[i + u * threads];
+        }
+        if (has_second) {
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                if (WHOLE || i + u * threads < count) most[u] = second[i + u * threads];
+            }
         }
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             if (WHOLE || i + u * threads < count) sum[u] = combined_vector<T, OP>(sum[u], more[u]);
+        }
+        if (has_second) {
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                if (WHOLE || i + u * threads < count) sum[u] = combined_vector<T, OP>(sum[u], most[u]);
+            }
         }
     }
     // A PE's own memory is the first target: what has further to go leaves before it.

@@ -28,15 +28,37 @@ struct Command {
     __device__ int32_t kind() const { return int32_t(halves[2] >> 16 & 0xff); }
     __device__ int32_t op() const { return int32_t(halves[2] >> 24); }
     __device__ uint32_t blocks() const { return halves[3] & 0xffff; }
-    /// Blocks after these, for what goes through host memory, and what they do: TANDEM_EXEC_STAGED_*.
+    /// Blocks after these, for what goes through host memory.
     __device__ uint32_t staged_blocks() const { return halves[3] >> 16 & 0xff; }
-    __device__ uint32_t staged_role() const { return halves[3] >> 24; }
+    __device__ uint32_t form() const { return halves[3] >> 24; }
+    __device__ bool is_staged() const { return form() != TANDEM_EXEC_PLAIN && form() <= TANDEM_EXEC_STAGED_RECEIVE; }
     __device__ uint64_t staged_bytes() const { return halves[4]; }
     __device__ uint64_t turn() const { return halves[5]; }
     __device__ uint64_t ring() const { return word(3); }
     __device__ uint64_t flags() const { return word(4); }
-    __device__ uint64_t at(uint32_t i) const { return word((staged_role() == TANDEM_EXEC_STAGED_NONE ? 2 : 5) + i); }
+    /// Of a moved or a dealt one.
+    __device__ uint64_t step() const { return word(2); }
+    /// The word with the first address.
+    __device__ uint32_t addresses() const { return form() == TANDEM_EXEC_PLAIN ? 2 : is_staged() ? 5 : 3; }
+    __device__ uint64_t at(uint32_t i) const { return word(addresses() + i); }
 };
+
+/// A block's part of what goes over the links.
+__device__ __forceinline__ void do_part(const Command& command, uint32_t block, uint32_t blocks) {
+    const bool is_dealt = command.form() == TANDEM_EXEC_DEALT, is_moved = command.form() == TANDEM_EXEC_MOVED;
+    // Of what is dealt, blocks take targets in turns.
+    const uint32_t piece = is_dealt ? block % command.targets() : 0, each = is_dealt ? command.targets() : 1;
+    const uint32_t sources = command.sources(), targets = is_dealt ? 1 : command.targets();
+    const uint32_t from = command.addresses(), to = from + (is_moved ? 0 : sources + piece);
+    const uint64_t ahead = is_dealt ? piece * command.step() : 0, moved = is_moved ? command.step() : 0;
+    const auto source = [&](uint32_t s) { return command.word(from + s) + ahead; };
+    const auto target = [&](uint32_t t) { return command.word(to + t) + moved; };
+    const uint64_t thread = uint64_t(block / each) * blockDim.x + threadIdx.x;
+    const uint64_t threads = uint64_t(blocks / each) * blockDim.x;
+    with_kind(command.kind(), command.op(), [&](auto number, auto op) {
+        move<decltype(number), decltype(op)::value>(source, sources, target, targets, command.bytes(), thread, threads);
+    });
+}
 
 /// A warp polls for a command other than `last`: its thread i reads word i, and all must have one number. 0 if there is none yet.
 /// Acquiring here costs less than a fence afterwards, which takes 0.6 us.
@@ -115,7 +137,7 @@ __device__ void relay_commands(tandem_exec_mailbox* mailbox, uint64_t* relay, ui
 __device__ bool host_staged_copy(const Command& command, uint32_t block, uint64_t timeout_ns) {
     using fabric::Order;
     uint64_t* flag = reinterpret_cast<uint64_t*>(command.flags()) + block;
-    const bool is_sender = command.staged_role() != TANDEM_EXEC_STAGED_RECEIVE;
+    const bool is_sender = command.form() != TANDEM_EXEC_STAGED_RECEIVE;
     const uint64_t all = command.staged_bytes(), first = command.bytes();
     const uint64_t step = command.staged_blocks() * CHUNK;
     uint64_t number = command.turn() << 32;
@@ -128,7 +150,7 @@ __device__ bool host_staged_copy(const Command& command, uint32_t block, uint64_
             const auto target = [&](uint32_t t) {
                 return t == 0 ? command.ring() + begin : command.at(1) + first + begin;
             };
-            const uint32_t targets = command.staged_role() == TANDEM_EXEC_STAGED_SEND_AND_KEEP ? 2 : 1;
+            const uint32_t targets = command.form() == TANDEM_EXEC_STAGED_SEND_AND_KEEP ? 2 : 1;
             move<uint8_t, TANDEM_EXEC_SUM>(source, 1, target, targets, bytes, threadIdx.x, blockDim.x);
             __syncthreads();
             if (threadIdx.x == 0) {
@@ -173,13 +195,7 @@ __global__ void __launch_bounds__(THREADS) resident_kernel(tandem_exec_mailbox* 
         const uint32_t blocks = command.blocks(), all = blocks + command.staged_blocks();
         bool is_done = me < all;
         if (me < blocks) {
-            with_kind(command.kind(), command.op(), [&](auto number, auto op) {
-                const auto source = [&](uint32_t s) { return command.at(s); };
-                const auto target = [&](uint32_t t) { return command.at(command.sources() + t); };
-                const uint64_t thread = uint64_t(me) * blockDim.x + threadIdx.x;
-                move<decltype(number), decltype(op)::value>(source, command.sources(), target, command.targets(),
-                                                            command.bytes(), thread, uint64_t(blocks) * blockDim.x);
-            });
+            do_part(command, me, blocks);
         } else if (me < all) {
             // If not, the host waits for this block in vain, and says so.
             is_done = host_staged_copy(command, me - blocks, timeout_ns);

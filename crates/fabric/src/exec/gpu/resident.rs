@@ -53,7 +53,7 @@ pub(super) const BLOCKS: usize = ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize + 1;
 const WORDS: usize = ffi::TANDEM_EXEC_COMMAND_WORDS as usize;
 const POLLERS: usize = ffi::TANDEM_EXEC_POLLERS as usize;
 const SCRATCH: usize = ffi::TANDEM_EXEC_SCRATCH_WORDS as usize;
-/// Addresses that fit into a command without a way through host memory.
+/// Addresses that fit into a plain command.
 const MAX_ADDRESSES: usize = WORDS / 2 - 2;
 /// Calls that are kept.
 const MAX_KNOWN: usize = 16;
@@ -228,6 +228,9 @@ impl Resident {
         if self.is_broken || bytes > shared.tuning().resident || items.iter().any(is_busy) {
             return Ok(false);
         }
+        if items.iter().any(|item| at_root(item) > shared.tuning().resident_root) {
+            return Ok(false);
+        }
         let Some(rounds) = self.rounds(shared, items)? else { return Ok(false) };
         if rounds.len() > 1 && bytes > shared.tuning().resident_rounds {
             return Ok(false);
@@ -310,10 +313,7 @@ impl Resident {
         if items.iter().all(|item| shared.reach_all(item)) {
             let table = |item: &Item| direct(&item.call, item.job.len(), 1);
             let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
-            let mut rows = tables.iter().flat_map(|table| &table.transfers);
-            if !rows.any(|row| row.sources.len() + row.targets.len() > MAX_ADDRESSES) {
-                rounds = Some(orders(items, &tables).into());
-            }
+            rounds = orders(items, &tables).map(Arc::from);
         }
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
@@ -451,13 +451,26 @@ fn timeout(shared: &Planner) -> Duration {
     shared.team().core().timeout.min(Duration::from_secs(60))
 }
 
-/// The rows of tables without order, so that each PE has at most one of them in a round.
-fn orders(items: &[Item], tables: &[Schedule]) -> Vec<Vec<Order>> {
+/// The bytes that leave the one PE that sends to several others, or come to the one that gets from them.
+fn at_root(item: &Item) -> u64 {
+    match item.call.operation {
+        Operation::Broadcast | Operation::Reduce if item.job.len() > 2 => {
+            item.call.part.saturating_mul(item.job.len() as u64 - 1)
+        }
+        _ => 0,
+    }
+}
+
+/// The rows of tables without order, so that each PE has at most one of them in a round; `None` where one does not fit into a command.
+fn orders(items: &[Item], tables: &[Schedule]) -> Option<Vec<Vec<Order>>> {
     let mut rounds: Vec<Vec<Order>> = Vec::new();
     let mut count = [0; MAX_PES];
     for (item, table) in items.iter().zip(tables) {
-        for row in &table.transfers {
-            let order = order(item, row);
+        let orders: Option<Vec<Order>> = match item.call.operation {
+            Operation::AllToAll => (0..item.job.len()).map(|me| dealt(item, me)).collect(),
+            _ => table.transfers.iter().map(|row| order(item, row)).collect(),
+        };
+        for order in orders? {
             let round = &mut count[order.pe];
             if *round == rounds.len() {
                 rounds.push(Vec::new());
@@ -466,24 +479,154 @@ fn orders(items: &[Item], tables: &[Schedule]) -> Vec<Vec<Order>> {
             *round += 1;
         }
     }
-    rounds
+    Some(rounds)
 }
 
 /// The command for a row.
-fn order(item: &Item, row: &Transfer) -> Order {
-    let (kind, how) = numbers(item.numbers);
+fn order(item: &Item, row: &Transfer) -> Option<Order> {
+    let sources: Vec<u64> = row.sources.iter().map(|s| item.input[s.node] + s.at).collect();
+    let targets: Vec<u64> = row.targets.iter().map(|s| item.output[s.node] + s.at).collect();
+    let numbers = (row.sources.len(), row.targets.len());
     let blocks = super::super::tuning::resident_blocks(row.bytes);
+    // A sum for all of eight PEs has too many addresses; in symmetric memory one distance stands for half of them.
+    let steps: Vec<u64> = sources.iter().zip(&targets).map(|(from, to)| to.wrapping_sub(*from)).collect();
+    let is_moved = numbers.0 == numbers.1 && numbers.0 > 1 && steps.iter().all(|step| *step == steps[0]);
+    let words = match is_moved {
+        true => words(item, row.bytes, numbers, blocks, Some((ffi::TANDEM_EXEC_MOVED, steps[0])), &sources),
+        false => words(item, row.bytes, numbers, blocks, None, &[sources, targets].concat()),
+    };
+    Some(Order { pe: item.job[row.at], words: words?, blocks, staged_blocks: 0 })
+}
+
+/// The command for all that a PE sends in an all-to-all.
+fn dealt(item: &Item, me: usize) -> Option<Order> {
+    let (pes, part) = (item.job.len(), item.call.part);
+    let all = super::super::tuning::resident_blocks(part.saturating_mul(pes as u64));
+    let blocks = (all / pes).max(1) * pes;
+    let own = me as u64 * part;
+    let addresses: Vec<u64> =
+        std::iter::once(item.input[me]).chain(item.output[..pes].iter().map(|to| to + own)).collect();
+    let words = words(item, part, (1, pes), blocks, Some((ffi::TANDEM_EXEC_DEALT, part)), &addresses)?;
+    Some(Order { pe: item.job[me], words, blocks, staged_blocks: 0 })
+}
+
+/// The words of a command with so many sources and targets, plain or of a form that has a step.
+fn words(
+    item: &Item,
+    bytes: u64,
+    (sources, targets): (usize, usize),
+    blocks: usize,
+    step: Option<(i32, u64)>,
+    addresses: &[u64],
+) -> Option<[u64; WORDS / 2]> {
+    let (kind, how) = numbers(item.numbers);
     let mut words = [0; WORDS / 2];
-    words[0] = row.bytes;
-    words[1] = row.sources.len() as u64
-        | (row.targets.len() as u64) << 8
+    words[0] = bytes;
+    words[1] = sources as u64
+        | (targets as u64) << 8
         | (kind as u64) << 16
         | (how as u64) << 24
-        | (blocks as u64) << 32;
-    let sources = row.sources.iter().map(|s| item.input[s.node] + s.at);
-    let targets = row.targets.iter().map(|s| item.output[s.node] + s.at);
-    for (word, at) in words[2..].iter_mut().zip(sources.chain(targets)) {
-        *word = at;
+        | (blocks as u64) << 32
+        | (step.map_or(ffi::TANDEM_EXEC_PLAIN, |(form, _)| form) as u64) << 56;
+    let first = if let Some((_, step)) = step {
+        words[2] = step;
+        3
+    } else {
+        2
+    };
+    words.get_mut(first..first + addresses.len())?.copy_from_slice(addresses);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call where each PE's memory lies at a distance of its own, or all the same one, between input and output.
+    fn item(operation: Operation, pes: usize, part: u64, is_symmetric: bool) -> Item {
+        let input: Vec<u64> = (1..=pes as u64).map(|pe| pe << 40).collect();
+        let away = |(pe, at): (usize, &u64)| at + if is_symmetric { 1 << 30 } else { (3 * pe as u64 + 1) << 30 };
+        Item {
+            call: Call { operation, root: pes / 2, part, unit: 4, in_place: false },
+            job: (0..pes).rev().collect(),
+            numbers: matches!(operation, Operation::AllReduce).then_some((Kind::F32, Combine::Max)),
+            output: input.iter().enumerate().map(away).collect(),
+            input,
+            keep: Vec::new(),
+        }
     }
-    Order { pe: item.job[row.at], words, blocks, staged_blocks: 0 }
+
+    /// What a PE does: which addresses it combines into which, and how many bytes.
+    type Done = (usize, Vec<u64>, Vec<u64>, u64);
+
+    /// Reads a command as the kernel does.
+    fn read(order: &Order) -> Vec<Done> {
+        let [bytes, what, rest @ ..] = order.words;
+        let count = |shift: u32| (what >> shift & 0xff) as usize;
+        let (sources, targets, form) = (count(0), count(8), (what >> 56) as i32);
+        assert_eq!((what >> 32 & 0xffff) as usize, order.blocks);
+        assert!((1..BLOCKS).contains(&order.blocks));
+        match form {
+            ffi::TANDEM_EXEC_PLAIN => {
+                let (from, to) = rest[..sources + targets].split_at(sources);
+                vec![(order.pe, from.to_vec(), to.to_vec(), bytes)]
+            }
+            ffi::TANDEM_EXEC_MOVED => {
+                let from = rest[1..=targets].to_vec();
+                let to = from.iter().map(|at| at.wrapping_add(rest[0])).collect();
+                vec![(order.pe, from, to, bytes)]
+            }
+            ffi::TANDEM_EXEC_DEALT => {
+                assert!(order.blocks.is_multiple_of(targets));
+                let piece = |t: usize| (order.pe, vec![rest[1] + t as u64 * rest[0]], vec![rest[2 + t]], bytes);
+                (0..targets).map(piece).collect()
+            }
+            other => panic!("form {other}"),
+        }
+    }
+
+    /// Commands say what the table says, each PE's in one round; what has too many addresses is left to other ways.
+    #[test]
+    fn commands_are_the_rows_of_the_table() {
+        for (operation, _) in Operation::ALL.iter().filter(|(operation, _)| !operation.uses_host()) {
+            let operation = *operation;
+            for (pes, part, is_symmetric) in (1..=16).flat_map(|pes| {
+                [(1u64, true), (4, true), (4096, false), (80 << 20, true)].map(|(part, same)| (pes, part * 4, same))
+            }) {
+                if operation == Operation::Send && pes != 2 {
+                    continue;
+                }
+                let item = item(operation, pes, part, is_symmetric);
+                let table = direct(&item.call, pes, 1).unwrap();
+                let address = |list: &[u64], ends: &[super::super::super::schedule::Endpoint]| -> Vec<u64> {
+                    ends.iter().map(|end| list[end.node] + end.at).collect()
+                };
+                let rows = table.transfers.iter().map(|row| {
+                    let (from, to) = (address(&item.input, &row.sources), address(&item.output, &row.targets));
+                    (item.job[row.at], from, to, row.bytes)
+                });
+                let mut wanted: Vec<Done> = rows.collect();
+                let name = format!("{operation:?} of {pes}, {part} bytes");
+                let Some(rounds) = orders(std::slice::from_ref(&item), std::slice::from_ref(&table)) else {
+                    assert!(pes > 8 || !is_symmetric && pes == 8, "{name} has no commands");
+                    continue;
+                };
+                assert!(rounds.len() <= 1, "{name}: {} rounds", rounds.len());
+                let mut found: Vec<Done> = rounds.iter().flatten().flat_map(read).collect();
+                found.sort_unstable();
+                wanted.sort_unstable();
+                assert_eq!(found, wanted, "{name}");
+            }
+        }
+    }
+
+    /// What one PE alone sends to many is soon faster along a chain.
+    #[test]
+    fn a_root_has_one_link() {
+        let of = |operation, pes, part| at_root(&item(operation, pes, part, true));
+        assert_eq!(of(Operation::Broadcast, 8, 1000), 7000);
+        assert_eq!(of(Operation::Reduce, 3, u64::MAX / 4 * 4), u64::MAX);
+        assert_eq!(of(Operation::Broadcast, 2, 1000), 0);
+        assert_eq!(of(Operation::AllReduce, 8, 1000), 0);
+    }
 }
