@@ -5,10 +5,10 @@ mod sumcheck;
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData,
-    Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
-    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Stored,
-    SumBytes, Timeline, Unaligned, Wire,
+    reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Dealt, Element, Error, Gather, Group, HostBuf,
+    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon,
+    PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv,
+    SparseRows, Stored, SumBytes, Timeline, Unaligned, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -170,6 +170,23 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
         self.check_lane("copy", lane)?;
         self.made("copy", self.left.copy(&src.0, range.clone(), lane), self.right.copy(&src.1, range, lane))
+    }
+
+    fn deal<T: Wire>(
+        &self,
+        sources: Vec<Self::Buf<T>>,
+        shares: &[(Range<usize>, Lane)],
+        timeline: &Timeline,
+    ) -> Result<Dealt<Self::Buf<T>>> {
+        const OP: &str = "deal";
+        shares.iter().try_for_each(|(_, lane)| self.check_lane(OP, *lane))?;
+        let (left, right) = sources.into_iter().map(|Pair(left, right)| (left, right)).unzip();
+        let left = self.left.deal(left, shares, timeline);
+        let Pair(left, right) = self.both(OP, left, self.right.deal(right, shares, &Timeline::none()))?;
+        let pair = |(left, right): (Arriving<_>, Arriving<_>)| Pair(left.into_inner(), right.into_inner());
+        let pairs =
+            |(left, right): (Vec<_>, Vec<_>)| left.into_iter().zip(right).map(pair).map(Arriving::new).collect();
+        Ok(left.into_iter().zip(right).map(pairs).collect())
     }
 
     fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>> {

@@ -3,6 +3,7 @@
 mod points;
 mod poseidon;
 mod rows;
+mod sort;
 mod sumcheck;
 
 use ark_ec::PrimeGroup;
@@ -13,10 +14,10 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
-    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Reduce,
-    ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey, SortOptions, SortWay, SpMv, Span,
-    SpanId, SparseRows, Stored, Timeline, VecOps, Wire,
+    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Dealt, Direction, Element, Error, Gather, Group,
+    HostBuf, HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
+    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, SpMv, Span, SpanId, SparseRows, Stored,
+    Timeline, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -55,6 +56,10 @@ faults! {
         UploadToAll,
         /// `upload_beside` changes a bit.
         UploadBeside,
+        /// `deal` changes a bit of the last source's last share.
+        Deal,
+        /// `deal` takes the same range for all shares.
+        DealRange,
         /// A past-the-end write is accepted and ignored.
         PastTheEnd,
         /// It is refused as if the device had failed.
@@ -309,6 +314,25 @@ impl Backend for Faulty {
         }
         self.flip(Fault::Copy, &mut buf)?;
         Ok(buf)
+    }
+    fn deal<T: Wire>(
+        &self,
+        sources: Vec<cpu::Buf<T>>,
+        shares: &[(Range<usize>, Lane)],
+        timeline: &Timeline,
+    ) -> Result<Dealt<cpu::Buf<T>>> {
+        let mut shares = shares.to_vec();
+        if let (Fault::DealRange, Some((first, _))) = (self.fault, shares.first().cloned()) {
+            shares.iter_mut().for_each(|(range, _)| *range = first.clone());
+        }
+        let mut dealt = self.cpu.deal(sources, &shares, timeline)?;
+        if let Some(of_last) = dealt.last_mut() {
+            if let Some(mut last) = of_last.pop().map(Arriving::into_inner) {
+                self.flip(Fault::Deal, &mut last)?;
+                of_last.push(Arriving::new(last));
+            }
+        }
+        Ok(dealt)
     }
     fn download<T: Wire>(&self, src: &cpu::Buf<T>) -> Result<Pending<Vec<T>>> {
         let mut changed = self.cpu.copy(src, 0..src.len(), src.lane())?;
@@ -609,34 +633,5 @@ impl Reduce for Faulty {
             Fault::ReduceTooLarge if result.is_err() && matches!(E::KIND, ElementKind::Scalar(_)) => Ok(E::neutral(op)),
             _ => result,
         }
-    }
-}
-
-impl<K: SortKey> Sort<K> for Faulty {
-    fn sort(&self, keys: &mut [&mut cpu::Buf<K>], options: SortOptions) -> Result<()> {
-        self.cpu.sort(keys, options)?;
-        match keys.last_mut() {
-            Some(last) if options.way == Some(SortWay::Merge) => self.flip(Fault::Sort, last),
-            _ => Ok(()),
-        }
-    }
-
-    fn sort_pairs(
-        &self,
-        keys: &mut [&mut cpu::Buf<K>],
-        values: &mut [&mut cpu::Buf<K>],
-        options: SortOptions,
-    ) -> Result<()> {
-        if self.fault == Fault::SortLane && keys.iter().zip(&*values).any(|(k, v)| k.lane() != v.lane()) {
-            return Ok(());
-        }
-        self.cpu.sort_pairs(keys, values, options)?;
-        if let (Fault::SortOrder, [key, ..], [value, ..]) = (self.fault, keys, values) {
-            if let Some(i) = key.as_slice().windows(2).rposition(|pair| pair[0] == pair[1]) {
-                let swapped = [value.as_slice()[i + 1], value.as_slice()[i]];
-                self.cpu.write(value, i, &swapped)?;
-            }
-        }
-        Ok(())
     }
 }

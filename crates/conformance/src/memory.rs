@@ -24,6 +24,7 @@ impl<B: Backend> Suite<'_, B> {
             self.round_trips(lane, &points)?;
         }
         self.copies_of_all(&scalars)?;
+        self.dealt_copies(&scalars)?;
         self.uploads_to_all(&scalars)?;
         self.uploads_beside(&scalars)?;
         self.order(&scalars)?;
@@ -94,6 +95,47 @@ impl<B: Backend> Suite<'_, B> {
         self.that(backend.copy_all::<Mont>(&[])?.is_empty(), "no copies at all")?;
         self.refused(backend.copy_all(&[(&buf, 0..3, Lane(0)), (&buf, 1..4, Lane(0))]), "copies past the end")?;
         self.refused(backend.copy_all(&[(&buf, 0..3, Lane(backend.lanes()))]), "copies to a lane that is not there")
+    }
+
+    /// Vectors of each lane to all lanes, by ranges of different lengths, one of them empty, which arrive in another order than they were dealt in.
+    fn dealt_copies(&mut self, values: &[Mont]) -> Outcome {
+        let backend = self.backend;
+        for n in SIZES {
+            let of = |lane: Lane| [&values[lane.0 + 1..], &values[..lane.0 + 1]].concat();
+            let whole = self.lanes().map(|lane| backend.upload(lane, &of(lane))).collect::<Result<Vec<_>, _>>()?;
+            let ends = |to: Lane| (n + 3 * to.0).min(values.len());
+            let mut shares: Vec<_> = self.lanes().map(|to| (ends(to) - n.min(ends(to))..ends(to), to)).collect();
+            shares.push((n..n, Lane(0)));
+            shares.push((0..n.min(5), Lane(0)));
+            let timeline = backend.timeline();
+            let dealt = backend.deal(whole, &shares, &timeline)?;
+            self.that(dealt.len() == backend.lanes(), "deal: a list for each source")?;
+            // Memory of the lanes is used again before the copies are looked at.
+            let over = self.lanes().map(|lane| backend.upload(lane, &vec![Mont([7; 4]); values.len()]));
+            let over = over.collect::<Result<Vec<_>, _>>()?;
+            for (lane, of_source) in self.lanes().zip(dealt) {
+                self.that(of_source.len() == shares.len(), "deal: a copy for each share")?;
+                for (arriving, (range, to)) in of_source.into_iter().zip(&shares).rev() {
+                    let buf = backend.arrived(arriving)?;
+                    self.that(buf.lane() == *to, "deal: the buffer's lane")?;
+                    let what = format_args!("{range:?} dealt from lane {} to {}", lane.0, to.0);
+                    self.holds(&buf, &of(lane)[range.clone()], what)?;
+                }
+            }
+            drop(over);
+            let spans = timeline.take()?;
+            let lanes = spans.iter().map(|span| span.lane).collect::<Vec<_>>();
+            self.that(lanes.iter().copied().eq(self.lanes()), "deal: a span for each source")?;
+        }
+        let source = || backend.upload(Lane(0), &values[..3]);
+        let none = Timeline::none();
+        self.that(backend.deal::<Mont>(vec![], &[(0..1, Lane(0))], &none)?.is_empty(), "nothing to deal")?;
+        self.that(backend.deal(vec![source()?], &[], &none)?.iter().all(Vec::is_empty), "dealt to nobody")?;
+        // Of which one is never taken.
+        drop(backend.deal(vec![source()?], &[(0..2, Lane(0))], &none)?);
+        self.refused(backend.deal(vec![source()?], &[(0..3, Lane(0)), (1..4, Lane(0))], &none), "dealt past the end")?;
+        let nowhere = backend.deal(vec![source()?], &[(0..3, Lane(backend.lanes()))], &none);
+        self.refused(nowhere, "dealt to a lane that is not there")
     }
 
     /// One source for several lanes, in any order of them.

@@ -3,12 +3,13 @@
 use crate::blinding::Terms;
 use crate::finish::{Ending, Part, Sums};
 use crate::join::join;
-use crate::key::Points;
+use crate::key::{Points, QuotientShare};
 use crate::plan::{TransformPlacement, WireSet, WitnessQuery};
-use crate::quotient::quotient;
+use crate::quotient::{quotient, Dealt};
 use crate::{Blinding, Error, Evaluations, HostSpan, PreparedKey, ProvingKey, Request, Result, Shape, Witness, P1, P2};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -345,12 +346,20 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     (evaluations, sides): (Option<&Evaluations<C>>, Option<Sides<B>>),
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
-    let sum_witness = |wires: &[_], chosen: &(dyn Fn(Lane) -> bool + Sync)| {
-        sum_witness(backend, key, wires, evaluations, chosen, request)
+    // A thread for each lane, so that none waits until another has been told all it has to do.
+    let sum_witness = |wires: &[_], lanes: &[Lane]| -> Result<Sums<C>> {
+        let of_lane = |&lane: &Lane| sum_witness(backend, key, wires, evaluations, lane, request);
+        let mut sums = Sums::default();
+        for of_lane in lanes.par_iter().map(of_lane).collect::<Vec<_>>() {
+            sums.append(of_lane?);
+        }
+        Ok(sums)
     };
     let quotient = |wires: &[_]| quotient(backend, key, wires, sides, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
-    let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
+    let all = lanes_of(key.witness.iter().map(|part| part.share.lane));
+    let (transforming, summing): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|lane| [a, b, c_inverse, c_forward].contains(lane));
     let others_wait = key.schedule.chains != TransformPlacement::on(a)
         || key.quotient.iter().any(|part| part.share.lane != a)
         || key.schedule.points_on.is_some();
@@ -362,33 +371,61 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     }
     let wires = Arc::new(wires);
     let (own, for_others) = (wires.clone(), wires);
-    // Two threads, so that no lane waits until another has been told all it has to do.
     let (first, others) = rayon::join(
         move || {
             if others_wait {
                 let quotient = quotient(&own)?;
-                return Result::Ok((sum_witness(&own, &transforms)?, quotient));
+                return Result::Ok((sum_witness(&own, &transforming)?, quotient));
             }
-            let sums = sum_witness(&own, &transforms)?;
+            let sums = sum_witness(&own, &transforming)?;
             // Where the sides of the rows came with the witness, the transforms' memory is what it took.
             let own = key.matrices.is_some().then_some(own);
             Ok((sums, quotient(own.as_deref().map_or(&[], Vec::as_slice))?))
         },
-        move || sum_witness(&for_others, &|lane| !transforms(lane)),
+        move || sum_witness(&for_others, &summing),
     );
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
+    let mut shares: Vec<(Lane, Vec<_>)> =
+        lanes_of(key.quotient.iter().map(|part| part.share.lane)).into_iter().map(|lane| (lane, Vec::new())).collect();
+    for (part, share) in key.quotient.iter().zip(quotient) {
+        if let Some((_, of_lane)) = shares.iter_mut().find(|(lane, _)| *lane == part.share.lane) {
+            of_lane.push((part, share));
+        }
+    }
+    let of_lane = |(_, shares)| sum_quotient(backend, shares, request);
+    for of_lane in shares.into_par_iter().map(of_lane).collect::<Vec<_>>() {
+        sums.c.extend(of_lane?);
+    }
+    Ok(sums)
+}
+
+/// Each lane once, in order.
+fn lanes_of(lanes: impl Iterator<Item = Lane>) -> Vec<Lane> {
+    let mut lanes: Vec<Lane> = lanes.collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes
+}
+
+/// The sums over a lane's shares of the quotient.
+fn sum_quotient<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    shares: Vec<(&QuotientShare<C, B>, Dealt<B>)>,
+    request: &Request<'_>,
+) -> Result<Vec<Part<<C::G1 as Group>::Ark>>> {
     let mut bases = Bringing::new(backend, request);
-    for (part, values) in key.quotient.iter().zip(quotient) {
+    let sum = |(part, share): (&QuotientShare<C, B>, Dealt<B>)| {
         let lane = part.share.lane;
+        let values = share.arrived::<C>(backend, request)?;
         let digits = request.enqueue(lane, "quotient digits", || {
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))
         })?;
         drop(values);
         let sum = bases.sum::<C::G1>("MSM H", (lane, &part.plan), &part.bases, &digits)?;
-        sums.c.push(Part::new(sum, units::<C::G1>(part.share.range.len()), request));
-    }
-    Ok(sums)
+        Ok(Part::new(sum, units::<C::G1>(part.share.range.len()), request))
+    };
+    shares.into_iter().map(sum).collect()
 }
 
 /// The buffer of `wires` on `lane`, if there is one.
@@ -396,19 +433,19 @@ pub(crate) fn on<B: Backend>(wires: &[B::Buf<Canonical>], lane: Lane) -> Option<
     wires.iter().find(|buf| buf.lane() == lane)
 }
 
-/// The sums over the witness on the lanes that are `chosen`, on each those that it has points of.
+/// The sums over the witness on a lane, which are those that it has points of.
 fn sum_witness<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
     evaluations: Option<&Evaluations<C>>,
-    chosen: &dyn Fn(Lane) -> bool,
+    lane: Lane,
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
     let mut bring = Bringing::new(backend, request);
-    for (number, part) in key.witness.iter().enumerate().filter(|(_, part)| chosen(part.share.lane)) {
-        let (lane, range) = (part.share.lane, part.share.range.clone());
+    for (number, part) in key.witness.iter().enumerate().filter(|(_, part)| part.share.lane == lane) {
+        let range = part.share.range.clone();
         let own;
         let named = match part.wires {
             WireSet::All => None,

@@ -1,13 +1,12 @@
 //! The quotient of a proof: its values on the odd coset, or its coefficients.
 
-use crate::matrices::AtHand;
 use crate::plan::TransformPlacement;
 use crate::prove::{on, Sides};
 use crate::{ProvingKey, Request, Result};
 use ark_ff::Field;
-use std::ops::Range;
+use tandem_ops::backend::COPY_TO_LANE;
 use tandem_ops::{
-    Arriving, Buffer, Canonical, Coset, Curve, Direction, Gather, Lane, Mont, NttOp, Order, ProofBackend, VecOps,
+    Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, Gather, Mont, NttOp, Order, ProofBackend, VecOps,
 };
 
 /// From the values at the rows to coefficients in this order.
@@ -20,6 +19,31 @@ fn to_odd_coset(coset: Coset) -> NttOp {
     NttOp { direction: Direction::Forward, coset, input: Order::BitReversed, output: Order::Natural }
 }
 
+/// A lane's share of the quotient, on its way there.
+pub(crate) enum Dealt<B: Backend> {
+    /// a*b - c.
+    Whole(Arriving<B::Buf<Mont>>),
+    /// a, b and c, each from another lane.
+    Factors([Arriving<B::Buf<Mont>>; 3]),
+}
+
+impl<B: Backend> Dealt<B> {
+    /// The share, of which the lane makes what is yet to be made.
+    pub(crate) fn arrived<C: Curve>(self, backend: &B, request: &Request<'_>) -> Result<B::Buf<Mont>>
+    where
+        B: VecOps<C>,
+    {
+        match self {
+            Dealt::Whole(share) => Ok(backend.arrived(share)?),
+            Dealt::Factors([a, b, c]) => {
+                let (mut a, b, c) = (backend.arrived(a)?, backend.arrived(b)?, backend.arrived(c)?);
+                request.enqueue(a.lane(), "a*b - c", || backend.mul_sub(&mut a, &b, &c))?;
+                Ok(a)
+            }
+        }
+    }
+}
+
 /// a*b - c on the odd coset, or as coefficients where H has powers of tau: the share of each lane that sums over it.
 pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     backend: &B,
@@ -27,37 +51,38 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     wires: &[B::Buf<Canonical>],
     sides: Option<Sides<B>>,
     request: &Request<'_>,
-) -> Result<Vec<B::Buf<Mont>>> {
+) -> Result<Vec<Dealt<B>>> {
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let n = key.shape().domain;
-    let matrices = key.matrices.as_ref().map(|both| both.at_hand::<C, B>(backend, [a, b], request)).transpose()?;
-    let [mut va, mut vb] = match (matrices.as_ref().map(AtHand::both), on::<B>(wires, a), on::<B>(wires, b), sides) {
-        (Some([matrix_a, matrix_b]), Some(on_a), Some(on_b), _) => {
-            let (mut va, mut vb) = (backend.alloc::<Mont>(a, n)?, backend.alloc::<Mont>(b, n)?);
-            request.enqueue(a, "sparse product A", || backend.spmv(matrix_a, on_a, &mut va))?;
-            request.enqueue(b, "sparse product B", || backend.spmv(matrix_b, on_b, &mut vb))?;
-            [va, vb]
-        }
-        (None, _, _, Some([on_a, on_b])) => {
-            let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(&**a), Some(&**b)]);
-            let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a))?;
-            let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b))?;
-            return coefficients(backend, key, va, vb, request);
-        }
-        _ => return Err(tandem_ops::Error::invalid("prove", "the transforms have no rows to start from").into()),
+    let no_rows = || tandem_ops::Error::invalid("prove", "the transforms have no rows to start from");
+    let Some(matrices) = &key.matrices else {
+        let [on_a, on_b] = sides.ok_or_else(no_rows)?;
+        let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(&**a), Some(&**b)]);
+        let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a))?;
+        let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b))?;
+        return coefficients(backend, key, va, vb, request);
     };
+    let matrices = matrices.at_hand::<C, B>(backend, key.schedule.chains, request)?;
+    let product = |name, lane, matrix: Option<&_>| -> Result<B::Buf<Mont>> {
+        let (matrix, wires) = (matrix.ok_or_else(no_rows)?, on::<B>(wires, lane).ok_or_else(no_rows)?);
+        let mut rows = backend.alloc::<Mont>(lane, n)?;
+        request.enqueue(lane, name, || backend.spmv(matrix, wires, &mut rows))?;
+        Ok(rows)
+    };
+    let mut va = product("sparse product A", a, matrices.a(a))?;
+    let mut vb = product("sparse product B", b, matrices.b(b))?;
 
     let (to_coefficients, to_odd_coset) = (inverse(Order::BitReversed), to_odd_coset(key.coset));
     let transform = |v: &mut B::Buf<Mont>, name, op| request.enqueue(v.lane(), name, || backend.ntt(v, op));
-    // On the rows c = a*b, for any witness that satisfies the circuit.
-    let there =
-        |v: &B::Buf<Mont>| (v.lane() != c_inverse).then(|| request.copied(backend, v, 0..n, c_inverse)).transpose();
-    let copies = (there(&va)?, there(&vb)?);
+    // On the rows c = a*b, for any witness that satisfies the circuit. Its lane multiplies by the matrices itself: to take the values of the rows
+    // from other lanes takes longer.
+    let own = |name, lane, matrix| (lane != c_inverse).then(|| product(name, c_inverse, matrix)).transpose();
+    let own_a = own("sparse product A", a, matrices.a(c_inverse))?;
+    let own_b = own("sparse product B", b, matrices.b(c_inverse))?;
     let mut vc = request.enqueue(c_inverse, "inverse NTT c", || {
-        let (a, b) = (copies.0.as_ref().unwrap_or(&va), copies.1.as_ref().unwrap_or(&vb));
-        backend.ntt_of_product(a, b, to_coefficients)
+        backend.ntt_of_product(own_a.as_ref().unwrap_or(&va), own_b.as_ref().unwrap_or(&vb), to_coefficients)
     })?;
-    drop(copies);
+    drop((own_a, own_b));
     transform(&mut va, "inverse NTT a", to_coefficients)?;
     transform(&mut vb, "inverse NTT b", to_coefficients)?;
     if c_inverse != c_forward {
@@ -66,26 +91,27 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     transform(&mut va, "coset NTT a", to_odd_coset)?;
     transform(&mut vb, "coset NTT b", to_odd_coset)?;
 
-    let shares = key.quotient.iter().map(|part| (part.share.lane, part.share.range.clone()));
+    let shares: Vec<_> = key.quotient.iter().map(|part| (part.share.range.clone(), part.share.lane)).collect();
+    let deal = |sources: Vec<B::Buf<Mont>>| -> Result<tandem_ops::Dealt<B::Buf<Mont>>> {
+        request.check()?;
+        let lanes: Vec<_> = sources.iter().map(Buffer::lane).collect();
+        let dealt = backend.deal(sources, &shares, &request.timeline)?;
+        lanes.into_iter().for_each(|lane| request.progress.enqueued(COPY_TO_LANE, lane));
+        Ok(dealt)
+    };
     if [b, c_forward].iter().all(|&lane| lane == a) {
         let quotient = request.enqueue(a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
         drop((va, vb));
-        if let [whole] = &key.quotient[..] {
-            if whole.share.lane == a && whole.share.range.len() == n {
-                return Ok(vec![quotient]);
-            }
+        if shares == [(0..n, a)] {
+            return Ok(vec![Dealt::Whole(Arriving::new(quotient))]);
         }
-        return shares.map(|(lane, range)| request.copied(backend, &quotient, range, lane)).collect();
+        return Ok(deal(vec![quotient])?.into_iter().flatten().map(Dealt::Whole).collect());
     }
     transform(&mut vc, "coset NTT c", to_odd_coset)?;
-    let share = |(lane, range): (Lane, Range<usize>)| {
-        let mut pa = request.copied(backend, &va, range.clone(), lane)?;
-        let pb = request.copied(backend, &vb, range.clone(), lane)?;
-        let pc = request.copied(backend, &vc, range, lane)?;
-        request.enqueue(lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
-        Ok(pa)
-    };
-    shares.map(share).collect()
+    let mut dealt = deal(vec![va, vb, vc])?.into_iter();
+    let mut of_next = || dealt.next().unwrap_or_default().into_iter();
+    let (of_a, of_b, of_c) = (of_next(), of_next(), of_next());
+    Ok(of_a.zip(of_b).zip(of_c).map(|((a, b), c)| Dealt::Factors([a, b, c])).collect())
 }
 
 /// The values of rows, each at the point of the domain that it is.
@@ -113,7 +139,7 @@ fn coefficients<C: Curve, B: ProofBackend<C>>(
     mut va: B::Buf<Mont>,
     mut vb: B::Buf<Mont>,
     request: &Request<'_>,
-) -> Result<Vec<B::Buf<Mont>>> {
+) -> Result<Vec<Dealt<B>>> {
     if key.quotient.is_empty() {
         // A domain of one row.
         return Ok(Vec::new());
@@ -148,8 +174,10 @@ fn coefficients<C: Curve, B: ProofBackend<C>>(
         VecOps::<C>::scale(backend, &mut high, C::mont(half))
     })?;
     drop(va);
+    // Not dealt beside the lanes' sums: the plan of their memory has the shares after these.
     let share = |part: &crate::key::QuotientShare<C, B>| {
-        request.copied(backend, &high, part.share.range.clone(), part.share.lane)
+        let share = request.copied(backend, &high, part.share.range.clone(), part.share.lane)?;
+        Ok(Dealt::Whole(Arriving::new(share)))
     };
     key.quotient.iter().map(share).collect()
 }

@@ -7,9 +7,11 @@ use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Pinned, PinnedBlock, PinnedPool, Source, Upload};
+use tandem_ops::backend::COPY_TO_LANE;
+use tandem_ops::timeline::DEALS;
 use tandem_ops::{
-    check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info,
-    Lane, Pending, Result, Timeline, Wire,
+    check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, Dealt, DeviceKind, Error, HostBuf, HostMemory,
+    Info, Lane, Pending, Result, Timeline, Wire,
 };
 
 /// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values, or more where the host has much. To lock the
@@ -327,6 +329,46 @@ impl Backend for Cuda {
         let Some((first, ..)) = copies.first() else { return Ok(Vec::new()) };
         DeviceBuffer::copy_all(&mut bufs).map_err(|e| self.lanes[first.lane.0].error(OP, e))?;
         Ok(bufs.into_iter().zip(copies).map(|((memory, ..), (.., lane))| CudaBuf { memory, lane: *lane }).collect())
+    }
+
+    /// On streams of their own, in memory that no kernel in hand has used. The sources are overwritten there too, when they have been copied.
+    fn deal<T: Wire>(
+        &self,
+        sources: Vec<CudaBuf<T>>,
+        shares: &[(Range<usize>, Lane)],
+        timeline: &Timeline,
+    ) -> Result<Dealt<CudaBuf<T>>> {
+        const OP: &str = "copy";
+        let mut leaving = Vec::with_capacity(sources.len());
+        for CudaBuf { mut memory, lane } in sources {
+            shares.iter().try_for_each(|(range, _)| check_range(OP, range, memory.len()))?;
+            let ctx = self.lane(OP, lane)?;
+            memory.follow(ctx.deal_stream()).map_err(|e| ctx.error(OP, e))?;
+            leaving.push((memory, lane));
+        }
+        let Some((_, first)) = leaving.first() else { return Ok(Vec::new()) };
+        let begin = |(_, lane): &(_, Lane)| timeline.begin_in(*lane, DEALS, COPY_TO_LANE);
+        let spans: Vec<_> = leaving.iter().map(begin).collect();
+        let mut dealt: Vec<(usize, CudaBuf<T>)> = Vec::with_capacity(leaving.len() * shares.len());
+        // What stays on its lane is there before the others are.
+        for stays in [true, false] {
+            let (mut copies, mut places) = (Vec::new(), Vec::new());
+            for (number, (memory, from)) in leaving.iter().enumerate() {
+                let chosen = shares.iter().enumerate().filter(|(_, (_, lane))| (lane == from) == stays);
+                for (share, (range, lane)) in chosen {
+                    let to = self.lane(OP, *lane)?.alloc_on_deal_stream(OP, range.len())?;
+                    copies.push((to, memory, range.clone()));
+                    places.push((number * shares.len() + share, *lane));
+                }
+            }
+            DeviceBuffer::copy_all(&mut copies).map_err(|e| self.lanes[first.0].error(OP, e))?;
+            let placed = copies.into_iter().zip(places);
+            dealt.extend(placed.map(|((memory, ..), (place, lane))| (place, CudaBuf { memory, lane })));
+        }
+        spans.into_iter().for_each(|span| timeline.end(span));
+        dealt.sort_by_key(|(place, _)| *place);
+        let mut dealt = dealt.into_iter().map(|(_, buf)| Arriving::new(buf));
+        Ok((0..leaving.len()).map(|_| dealt.by_ref().take(shares.len()).collect()).collect())
     }
 
     fn download<T: Wire>(&self, src: &CudaBuf<T>) -> Result<Pending<Vec<T>>> {

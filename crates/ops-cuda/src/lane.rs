@@ -18,8 +18,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const MOST_FILLERS: usize = 16;
 
-/// One GPU of the team, with a memory pool of its own and four streams: one for work in order, one for reductions, which leave most of
-/// the GPU idle, one for what is uploaded beside both, and one for what nobody waits for.
+/// One GPU of the team, with a memory pool of its own and five streams: one for work in order, one for reductions, which leave most of
+/// the GPU idle, one for what is uploaded beside both, one for what lanes send each other meanwhile, and one for what nobody waits for.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
@@ -37,6 +37,8 @@ pub(crate) struct LaneCtx {
     reduce_stream: Arc<Stream>,
     /// Its copies wait for no kernel.
     upload_stream: Arc<Stream>,
+    /// Its copies go to other lanes, and wait for no kernel but those that made what they copy.
+    deal_stream: Arc<Stream>,
     /// Its kernels start where those of the others leave room.
     cleanup_stream: Arc<Stream>,
     pool: Arc<Pool>,
@@ -62,6 +64,7 @@ impl LaneCtx {
             stream: Arc::new(Stream::with_raised_priority(device)?),
             reduce_stream: Arc::new(Stream::with_high_priority(device)?),
             upload_stream: Arc::new(Stream::new(device)?),
+            deal_stream: Arc::new(Stream::new(device)?),
             cleanup_stream: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
@@ -105,6 +108,11 @@ impl LaneCtx {
         &self.upload_stream
     }
 
+    /// The stream of copies to other lanes beside the rest.
+    pub(crate) fn deal_stream(&self) -> &Arc<Stream> {
+        &self.deal_stream
+    }
+
     /// Bytes of memory that could still be handed out; where lanes share the GPU, this one's share of them.
     pub(crate) fn free_bytes(&self) -> u64 {
         (self.pool.free_bytes().unwrap_or(0) / self.sharing).min(self.left())
@@ -123,6 +131,11 @@ impl LaneCtx {
     /// As [`LaneCtx::alloc`], for what is written on the upload stream before [`LaneCtx::move_to_stream`].
     pub(crate) fn alloc_on_upload_stream<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
         self.alloc_on(op, &self.upload_stream, len, true)
+    }
+
+    /// As [`LaneCtx::alloc`], for what comes from other lanes before [`LaneCtx::move_to_stream`].
+    pub(crate) fn alloc_on_deal_stream<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.deal_stream, len, true)
     }
 
     /// All that is done with a buffer from here on is done in the lane's order, which waits for what was done with it before.
@@ -254,7 +267,7 @@ impl LaneCtx {
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
         // Every stream is waited for, even where one has failed.
-        let done = [&self.stream, &self.reduce_stream, &self.upload_stream, &self.cleanup_stream]
+        let done = [&self.stream, &self.reduce_stream, &self.upload_stream, &self.deal_stream, &self.cleanup_stream]
             .map(|stream| stream.synchronize())
             .into_iter()
             .collect::<tandem_cuda::Result<()>>();
@@ -505,7 +518,7 @@ mod tests {
     #[test]
     fn every_stream_is_waited_for() {
         let Some(ctx) = ctx() else { return };
-        for stream in [&ctx.stream, &ctx.reduce_stream, &ctx.upload_stream, &ctx.cleanup_stream] {
+        for stream in [&ctx.stream, &ctx.reduce_stream, &ctx.upload_stream, &ctx.deal_stream, &ctx.cleanup_stream] {
             // A host that is late finds the work done, and sees nothing: it tries again.
             let is_awaited = || {
                 let done = busy(&ctx, stream);

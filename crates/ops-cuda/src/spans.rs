@@ -4,7 +4,7 @@ use crate::lane::LaneCtx;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_cuda::{Event, Stream};
-use tandem_ops::timeline::{Recorder, UPLOADS};
+use tandem_ops::timeline::{Recorder, DEALS, UPLOADS};
 use tandem_ops::{Lane, Result, Span, SpanId};
 
 /// The queue of what runs beside a lane's own order.
@@ -73,6 +73,7 @@ fn stream(lane: &LaneCtx, queue: usize) -> &Stream {
     match queue {
         0 => lane.stream(),
         UPLOADS => lane.upload_stream(),
+        DEALS => lane.deal_stream(),
         _ => lane.reduce_stream(),
     }
 }
@@ -212,9 +213,10 @@ mod tests {
         recorded.end(work);
         span(&recorded, ASIDE, "aside");
         span(&recorded, UPLOADS, "upload");
+        span(&recorded, DEALS, "deal");
         let spans = recorded.take().unwrap();
         let ended = |name| spans.iter().find(|s| s.name == name).map(|s| s.start_us + s.duration_us).unwrap();
-        assert!(ended("aside") < ended("work") && ended("upload") < ended("work"), "{spans:?}");
+        assert!(["aside", "upload", "deal"].into_iter().all(|name| ended(name) < ended("work")), "{spans:?}");
         assert!(recorded.take().unwrap().is_empty());
     }
 

@@ -437,6 +437,46 @@ fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
     }
 }
 
+/// What is dealt is copied while the lane that it goes to does what it was told before, and while its own lane goes on. One GPU alone has nobody to
+/// deal to.
+#[test]
+fn what_is_dealt_waits_for_nothing_but_its_source() {
+    const LOG_N: usize = 22;
+    let gpus = tandem_cuda::testing::at_least(2);
+    let Some(pair) = gpus.get(..2) else { return };
+    let cuda = Cuda::open(pair).unwrap();
+    let _alone = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let (n, part) = (1 << LOG_N, 1 << 16);
+    let (values, other) = (wire::<Bn254>(&random::<Bn254>(n, 1)), wire::<Bn254>(&random::<Bn254>(2 * part, 2)));
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
+    let mut busy = [0, 1].map(|lane| cuda.upload(Lane(lane), &values).unwrap());
+    // The first of everything opens and grows what later calls find.
+    for is_first in [true, false] {
+        let source = cuda.upload(Lane(0), &other).unwrap();
+        cuda.synchronize().unwrap();
+        let timeline = cuda.timeline();
+        let transforms = |busy: &mut <Cuda as Backend>::Buf<Mont>| {
+            let work = timeline.begin(busy.lane(), "transforms");
+            (0..8).for_each(|_| Ntt::<Bn254>::ntt(&cuda, busy, op).unwrap());
+            timeline.end(work);
+        };
+        transforms(&mut busy[1]);
+        let dealt = cuda.deal(vec![source], &[(0..part, Lane(0)), (part..2 * part, Lane(1))], &timeline).unwrap();
+        transforms(&mut busy[0]);
+        for (arriving, expected) in dealt.into_iter().flatten().zip(other.chunks(part)) {
+            let arrived = cuda.arrived(arriving).unwrap();
+            assert_eq!(cuda.download(&arrived).unwrap().wait().unwrap(), expected);
+        }
+        let spans = timeline.take().unwrap();
+        let copied = spans.iter().find(|span| span.name == "copy to lane").unwrap();
+        for transforms in spans.iter().filter(|span| span.name == "transforms") {
+            let ends = |span: &tandem_ops::Span| span.start_us + span.duration_us;
+            assert!(is_first || ends(copied) < ends(transforms), "{spans:?}");
+        }
+    }
+}
+
 /// Kernels of the lane's order find what was uploaded beside it, however long that takes.
 #[test]
 fn what_arrived_is_there_for_kernels() {

@@ -1,5 +1,6 @@
 //! Memory and ordered queues of work.
 
+use crate::timeline::DEALS;
 use crate::{Error, HostBuf, Pending, Result, Timeline, Wire};
 use std::sync::Arc;
 
@@ -29,6 +30,9 @@ pub struct Info {
     /// Bytes of memory that each lane could still hand out when asked.
     pub free_bytes: Vec<u64>,
 }
+
+/// The name of spans of copies from lane to lane.
+pub const COPY_TO_LANE: &str = "copy to lane";
 
 /// Elements of `T` in a lane's memory. A buffer is overwritten with zeros when it is dropped: it may hold witnesses.
 pub trait Buffer<T: Wire>: Send + Sync {
@@ -67,6 +71,9 @@ impl<B> Arriving<B> {
         self.0.lane()
     }
 }
+
+/// For each vector that was dealt, its shares on their way.
+pub type Dealt<B> = Vec<Vec<Arriving<B>>>;
 
 /// Fails where a buffer of `room` elements has not room for `len`.
 ///
@@ -202,6 +209,29 @@ pub trait Backend: Send + Sync + 'static {
     /// As [`Backend::copy`].
     fn copy_all<T: Wire>(&self, copies: &[(&Self::Buf<T>, std::ops::Range<usize>, Lane)]) -> Result<Vec<Self::Buf<T>>> {
         copies.iter().map(|(src, range, lane)| self.copy(src, range.clone(), *lane)).collect()
+    }
+
+    /// Copies of ranges of each of `sources` on lanes, as `shares` says: for each source one for each share. They are made beside what any lane
+    /// does. A copy waits for what the lane of its source had been told before, and for nothing that the lane does to which it goes. Lanes go on
+    /// at once, as the sources are given up; they wait for copies where these have [arrived](Backend::arrived). `timeline` gets a span for each
+    /// source.
+    ///
+    /// # Errors
+    /// As [`Backend::copy`].
+    fn deal<T: Wire>(
+        &self,
+        sources: Vec<Self::Buf<T>>,
+        shares: &[(std::ops::Range<usize>, Lane)],
+        timeline: &Timeline,
+    ) -> Result<Dealt<Self::Buf<T>>> {
+        let of = |source: Self::Buf<T>| {
+            let span = timeline.begin_in(source.lane(), DEALS, COPY_TO_LANE);
+            let copy = |(range, lane): &(std::ops::Range<usize>, Lane)| self.copy(&source, range.clone(), *lane);
+            let copies = shares.iter().map(|share| copy(share).map(Arriving::new)).collect();
+            timeline.end(span);
+            copies
+        };
+        sources.into_iter().map(of).collect()
     }
 
     /// The contents of `src` as they are when the lane gets there. The caller owns, and wipes, what it receives.

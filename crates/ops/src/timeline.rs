@@ -9,6 +9,8 @@ pub struct SpanId(pub u64);
 
 /// The queue of uploads that run beside a lane's own order.
 pub const UPLOADS: usize = 2;
+/// The queue of copies to other lanes that run beside a lane's own order.
+pub const DEALS: usize = 3;
 
 /// One finished span of work on a lane.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +78,7 @@ impl Timeline {
     }
 
     /// Marks the start of a span in a queue of `lane`: 0 is the lane's own order, [`UPLOADS`] those of
-    /// [`crate::Backend::upload_beside`]; others run beside it too.
+    /// [`crate::Backend::upload_beside`], [`DEALS`] those of [`crate::Backend::deal`]; others run beside it too.
     pub fn begin_in(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
         self.0.as_ref().map_or(SpanId(u64::MAX), |recorder| recorder.begin(lane, queue, name))
     }

@@ -2,6 +2,7 @@
 
 use crate::{Error, Progress, Result, Silent};
 use std::ops::Range;
+use tandem_ops::backend::COPY_TO_LANE;
 use tandem_ops::{Backend, Buffer, Lane, Timeline, Wire};
 
 /// One request for a proof: where its spans go, and who hears of its progress and may cancel it. Requests on one backend
@@ -69,7 +70,7 @@ impl<'a> Request<'a> {
             self.check()?;
             return Ok(backend.copy(from, range, lane)?);
         }
-        self.enqueue(from.lane(), "copy to lane", || backend.copy(from, range, lane))
+        self.enqueue(from.lane(), COPY_TO_LANE, || backend.copy(from, range, lane))
     }
 }
 

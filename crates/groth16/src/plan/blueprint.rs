@@ -5,14 +5,13 @@ use super::{
     memory::{MemoryPlan, MemoryStage, PointBytes},
     shares, sums, Lane, LaneQueries, Queries, Schedule, Share, TransformPlacement, WireSet, WitnessQuery,
 };
-use crate::tuning::Costs;
 
 /// The points of the sum that joins a proof: A, B1, what L and H add up to, and delta.
 pub(crate) const JOINED: usize = 4;
 
 /// The second lane sums A and B1 and then B2, over a copy of the witness that it takes out of the first one's memory; the first sums L and H, over
 /// points that it reads in the second one's. One lane is both.
-pub(super) fn blueprint(costs: Costs, queries: Queries, lanes: usize) -> Schedule {
+pub(super) fn blueprint(queries: Queries, lanes: usize) -> Schedule {
     let (first, second) = (Lane(0), Lane(lanes.clamp(1, 2) - 1));
     let of = |lane, chosen: &[WitnessQuery]| -> Vec<LaneQueries> {
         let of_wires = |wires| {
@@ -29,27 +28,7 @@ pub(super) fn blueprint(costs: Costs, queries: Queries, lanes: usize) -> Schedul
     ];
     let quotient = shares(queries.h, 1);
     let schedule = Schedule::new(queries, TransformPlacement::on(first), witness.concat(), quotient);
-    let schedule = Schedule { whole: vec![first], points_on: Some(second), ..schedule };
-    let foretold = (first != second).then(|| foretold(&costs, queries, &schedule));
-    Schedule { foretold, ..schedule }
-}
-
-/// How many times as fast as one lane it is, in hundredths, by the model of `roles`. What the links cost is not in it.
-fn foretold(costs: &Costs, queries: Queries, schedule: &Schedule) -> u32 {
-    let sum = |part: &super::QueryShare| match part.set.g2 {
-        true => costs.g2_sum.of(part.set.points) + costs.g2_point * part.set.points as f64,
-        false => costs.g1_sum.of(part.set.points) + part.set.points as f64,
-    };
-    let load = |lane: Lane| -> f64 {
-        let groups = schedule.witness.iter().filter(|group| group.share.lane == lane);
-        groups
-            .map(|group| costs.digits * group.share.range.len() as f64 + group.sums.iter().map(sum).sum::<f64>())
-            .sum()
-    };
-    let of_h = costs.g1_sum.of(queries.h) + costs.h_point * queries.h as f64;
-    let first = load(Lane(0)) + costs.row * queries.shape.domain as f64 + of_h;
-    let (one, _) = super::roles::roles(*costs, queries, 1);
-    (100.0 * one / first.max(load(Lane(1)))) as u32
+    Schedule { whole: vec![first], points_on: Some(second), ..schedule }
 }
 
 /// What a proof takes of both lanes, step by step. `matrices` are the bytes of A and B, `sum` is as [`super::Planned::sum`], `limits` are what the

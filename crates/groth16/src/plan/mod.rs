@@ -6,6 +6,7 @@
 
 mod blueprint;
 mod memory;
+mod model;
 mod roles;
 
 use crate::tuning::Costs;
@@ -118,10 +119,16 @@ pub struct TransformPlacement {
 
 impl TransformPlacement {
     /// All on one lane.
-    pub(crate) fn on(lane: Lane) -> Self {
+    pub(crate) const fn on(lane: Lane) -> Self {
         TransformPlacement { a: lane, b: lane, c_inverse: lane, c_forward: lane }
     }
 }
+
+/// All on the first lane.
+const ONE_LANE: TransformPlacement = TransformPlacement::on(Lane(0));
+/// A chain on each of the first three.
+const THREE_LANES: TransformPlacement =
+    TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) };
 
 /// A lane's share of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +155,8 @@ pub struct LaneQueries {
 pub struct Schedule {
     /// The lanes of the transforms.
     pub chains: TransformPlacement,
-    /// Lanes that get the whole witness: those of the transforms, and those that sum over all of it.
+    /// Lanes that get the witness, all of them at once: those that begin with its products by the matrices, and those that sum over it. To send
+    /// a lane less than all of it takes longer: over its own link to the host, or from a lane that has more to do.
     pub whole: Vec<Lane>,
     /// The sums over the witness; a lane may occur more than once.
     pub witness: Vec<LaneQueries>,
@@ -157,17 +165,16 @@ pub struct Schedule {
     /// The lane on which the points of all sums lie, if not each on the lane of its sum. The others read them there, and it reads the witness on
     /// the first of `whole`. Matrices are then brought by each proof, and dropped when the quotient is there.
     pub points_on: Option<Lane>,
-    /// How many times as fast as on one lane the cost model says that the lanes' work is, in hundredths; uploads and what the host does at the end
-    /// are not in it. `None` where it was not asked.
+    /// How many times as fast as on one lane the cost model says that a proof is, in hundredths, from the witness on the host to the verdict.
+    /// `None` on one lane.
     pub foretold: Option<u32>,
 }
 
 impl Schedule {
     fn new(queries: Queries, chains: TransformPlacement, witness: Vec<LaneQueries>, quotient: Vec<Share>) -> Self {
         // Where values are picked, the transforms take none, and each lane picks its own.
-        let mut whole = if queries.picked { vec![] } else { vec![chains.a, chains.b] };
-        let takes_all = |w: &&LaneQueries| queries.picked || w.share.range.len() == queries.shape.variables;
-        whole.extend(witness.iter().filter(takes_all).map(|w| w.share.lane));
+        let mut whole = if queries.picked { vec![] } else { vec![chains.a, chains.b, chains.c_inverse] };
+        whole.extend(witness.iter().map(|w| w.share.lane));
         whole.sort_unstable();
         whole.dedup();
         Schedule { chains, whole, witness, quotient, points_on: None, foretold: None }
@@ -185,7 +192,8 @@ impl Schedule {
     }
 }
 
-/// One line for the transforms, one for each lane's sums over the witness, one for H, and what is foretold.
+/// One line for the transforms, one for each lane's sums over the witness, one for H, one for the witness's way to several lanes, and what is
+/// foretold.
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TransformPlacement { a, b, c_inverse, c_forward } = self.chains;
@@ -215,6 +223,13 @@ impl fmt::Display for Schedule {
                 home.0, first.0
             )?;
         }
+        if let [lanes @ .., last] = &self.whole[..] {
+            if !lanes.is_empty() {
+                write!(f, "\nwitness: to each of lanes")?;
+                lanes.iter().try_for_each(|lane| write!(f, " {},", lane.0))?;
+                write!(f, " {} a piece, which all exchange", last.0)?;
+            }
+        }
         self.foretold
             .map_or(Ok(()), |gain| write!(f, "\nforetold: {}.{:02} times as fast as one lane", gain / 100, gain % 100))
     }
@@ -222,21 +237,23 @@ impl fmt::Display for Schedule {
 
 /// Lays a proof with such a key out over up to `lanes` lanes, of which there is at least one.
 pub fn schedule(curve: CurveId, queries: impl Into<Queries>, lanes: usize, layout: Layout) -> Schedule {
-    let queries = queries.into();
-    match layout {
-        Layout::Auto => roles::fastest(Costs::of(curve), queries, lanes),
-        Layout::Roles => roles::all(Costs::of(curve), queries, lanes),
+    let (costs, queries) = (&Costs::of(curve), queries.into());
+    let schedule = match layout {
+        Layout::Auto => roles::fastest(costs, queries, lanes),
+        Layout::Roles => roles::all(costs, queries, lanes),
         Layout::Split => split(queries, lanes),
-        Layout::Blueprint => blueprint::blueprint(Costs::of(curve), queries, lanes),
-    }
+        Layout::Blueprint => blueprint::blueprint(queries, lanes),
+    };
+    let foretold = model::foretold(costs, queries, &schedule);
+    Schedule { foretold, ..schedule }
 }
 
 fn split(queries: Queries, lanes: usize) -> Schedule {
     let chains = match lanes {
-        0 | 1 => TransformPlacement::on(Lane(0)),
+        0 | 1 => ONE_LANE,
         // Three transforms each: c changes lanes between its two.
         2 => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
-        _ => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
+        _ => THREE_LANES,
     };
     let of = |wires| {
         let shares = shares(queries.scalars(wires), lanes).into_iter();
@@ -334,8 +351,8 @@ pub(crate) mod tests {
         let two = "transforms: a on lane 0, b on lane 1, c from lane 0 to lane 1\n\
             lane 0: witness 0..500, B2 500 points, A 500 points, B1 500 points, L 496 points\n\
             lane 1: witness 500..1000, B2 500 points, A 500 points, B1 500 points, L 500 points\n\
-            H: lane 0 512 points, lane 1 512 points";
-        assert_eq!(text(2, Layout::Split), two);
+            H: lane 0 512 points, lane 1 512 points\nwitness: to each of lanes 0, 1 a piece, which all exchange\nforetold: ";
+        assert!(text(2, Layout::Split).starts_with(two), "{}", text(2, Layout::Split));
         let blueprint = "transforms: a on lane 0, b on lane 0, c from lane 0 to lane 0\n\
             lane 1: witness 0..1000, A 1000 points, B1 1000 points\nlane 1: witness 0..1000, B2 1000 points\n\
             lane 0: witness 0..1000, L 996 points\nH: lane 0 1024 points\n\
@@ -356,14 +373,16 @@ pub(crate) mod tests {
             "{gains:?}"
         );
         assert!(gains[0] > 180 && gains[2] > 300, "{gains:?}");
-        // A lane's own cost is counted where lanes are chosen, and not where all are asked for.
-        assert!(of(20, 4, Layout::Roles) > of(20, 4, Layout::Auto));
+        // Fewer lanes may be worth it than would be fastest.
+        assert!(of(20, 8, Layout::Roles) > of(20, 8, Layout::Auto));
+        // Where each of three lanes has a chain, eight are not held up by the transforms.
+        assert!(gains[6] >= 500, "{gains:?}");
         // One lane has more to do than the other, and nothing is cut.
         for log_rows in [16, 20, 24] {
             let [blueprint, roles] = [Layout::Blueprint, Layout::Roles].map(|layout| of(log_rows, 2, layout).unwrap());
-            assert!((100..roles).contains(&blueprint), "2^{log_rows}: {blueprint} and {roles}");
+            assert!((90..roles).contains(&blueprint), "2^{log_rows}: {blueprint} and {roles}");
         }
-        assert_eq!([of(10, 4, Layout::Auto), of(24, 1, Layout::Roles), of(24, 4, Layout::Split)], [None; 3]);
+        assert_eq!([of(10, 4, Layout::Auto), of(24, 1, Layout::Roles), of(24, 1, Layout::Split)], [None; 3]);
         let text = schedule(CurveId::Bn254, SHAPE, 2, Layout::Roles).to_string();
         let last = text.lines().last().unwrap();
         assert!(last.starts_with("foretold: ") && last.ends_with(" times as fast as one lane"), "{last}");
@@ -394,8 +413,7 @@ pub(crate) mod tests {
         let mut seen: HashMap<_, Vec<Range<usize>>> = HashMap::new();
         for LaneQueries { wires, share, sums } in &plan.witness {
             assert!(share.lane.0 < lanes && share.range.end <= queries.scalars(*wires) && !sums.is_empty());
-            let is_part = share.range.len() < shape.variables && !queries.picked;
-            assert!(is_part || plan.whole.contains(&share.lane) || plan.points_on == Some(share.lane));
+            assert!(plan.whole.contains(&share.lane) || plan.points_on == Some(share.lane));
             for part in sums {
                 assert_eq!(*wires, queries.wires(part.sum));
                 assert_eq!(part.points.len(), part.set.points);
@@ -427,7 +445,7 @@ pub(crate) mod tests {
         }
         let TransformPlacement { a, b, c_inverse, c_forward } = plan.chains;
         assert!([a, b, c_inverse, c_forward].iter().all(|lane| lane.0 < lanes));
-        assert!(queries.picked || plan.whole.contains(&a) && plan.whole.contains(&b));
+        assert!(queries.picked || [a, b, c_inverse].iter().all(|lane| plan.whole.contains(lane)));
         assert!(!plan.whole.is_empty());
         // No lane has two shares of the quotient, or one sum twice.
         for lane in (0..lanes).map(Lane) {

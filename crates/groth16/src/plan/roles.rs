@@ -1,14 +1,17 @@
-//! One lane transforms, the others sum, and all end at the same time.
+//! One lane transforms, or three, the others sum, and all end at the same time.
 //!
 //! All the sums stand in a line: H, A, L, B1, B2. The first lane does the transforms and takes what it can of the line
 //! until a common end, the next lane goes on from there, and so on (McNaughton's rule): each lane has a piece of the line,
 //! and a sum is cut only where a piece ends. H can be summed only after the transforms, so that where many lanes share it, each
 //! fills the time before with other sums. The earliest end at which the lanes take all of the line is searched for.
+//!
+//! Where lanes are so many that the first would end last with nothing but the transforms and its part of H, each of three lanes has a chain.
 
 use super::{
-    Lane, LaneQueries, MsmSet, Queries, QueryShare, Range, Schedule, Share, TransformPlacement, WireSet, WitnessQuery,
+    model, Lane, LaneQueries, MsmSet, Queries, QueryShare, Range, Schedule, Share, TransformPlacement, WireSet,
+    WitnessQuery, ONE_LANE, THREE_LANES,
 };
-use crate::tuning::Costs;
+use crate::tuning::{BucketReductionCost, Costs};
 
 /// A sum of the line; `None` is that over H.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +19,7 @@ struct Item {
     sum: Option<WitnessQuery>,
     points: usize,
     point_cost: f64,
-    fixed_cost: f64,
+    buckets: BucketReductionCost,
 }
 
 /// A lane's part of a sum: points counted in the key's section.
@@ -25,9 +28,8 @@ type Piece = (Option<WitnessQuery>, Range<usize>);
 /// Where two lanes share the line it is cut in L, and parts come last: what the host waits for at the end are then H and L, with which nothing is
 /// left to do but to add them, while B1 is yet to be multiplied.
 fn line(costs: &Costs, queries: Queries) -> Vec<Item> {
-    let g1 = |sum, point_cost, points| Item { sum, points, point_cost, fixed_cost: costs.g1_sum.of(points) };
+    let g1 = |sum, point_cost, points| Item { sum, points, point_cost, buckets: costs.g1_sum };
     let of_witness = |sum| g1(Some(sum), 1.0, queries.points(sum));
-    let in_g2 = queries.points(WitnessQuery::B2);
     let items = [
         g1(None, costs.h_point, queries.h),
         of_witness(WitnessQuery::A),
@@ -35,45 +37,56 @@ fn line(costs: &Costs, queries: Queries) -> Vec<Item> {
         of_witness(WitnessQuery::B1),
         Item {
             sum: Some(WitnessQuery::B2),
-            points: in_g2,
+            points: queries.points(WitnessQuery::B2),
             point_cost: costs.g2_point,
-            fixed_cost: costs.g2_sum.of(in_g2),
+            buckets: costs.g2_sum,
         },
     ];
     items.into_iter().filter(|item| item.points > 0).collect()
 }
 
-/// The pieces of each lane if all are to end by `end`; `None` if they cannot.
-fn cut(costs: &Costs, queries: Queries, lanes: usize, end: f64) -> Option<Vec<Vec<Piece>>> {
-    let transforms = costs.row * queries.shape.domain as f64;
+/// A part of a sum is made where its points cost so many times as much as its buckets. Which of these gives the earliest end depends on the sizes.
+const WORTH: [f64; 3] = [0.3, 1.0, 4.0];
+
+/// The pieces of each lane if all are to end by `end`, where a part of a sum is `worth` it; `None` if they cannot.
+fn cut(
+    costs: &Costs,
+    queries: Queries,
+    lanes: usize,
+    chains: TransformPlacement,
+    (end, worth): (f64, f64),
+) -> Option<Vec<Vec<Piece>>> {
     let items = line(costs, queries);
     let mut done = vec![0; items.len()];
     let mut pieces: Vec<Vec<Piece>> = Vec::new();
     for lane in 0..lanes {
-        let mut left = if lane == 0 { end - transforms } else { end };
+        let mut left = end - model::transforms(costs, queries, chains, Lane(lane));
+        let there = model::quotient_there(costs, queries, chains, Lane(lane));
         let mut of_lane: Vec<Piece> = Vec::new();
         // Whose digits the lane has.
         let mut digits_of: Vec<WireSet> = Vec::new();
         for (item, done) in items.iter().zip(&mut done).filter(|(item, done)| **done < item.points) {
-            // The quotient is there when the first lane has transformed.
-            let waits = item.sum.is_none() && left > end - transforms;
-            let room = if waits { end - transforms } else { left };
+            let waits = item.sum.is_none() && left > end - there;
+            let room = if waits { end - there } else { left };
             let rest = item.points - *done;
             // The first whole sum over the witness pays for the digits of all whole ones, a part for its own.
             let wires = item.sum.map(|sum| queries.wires(sum));
             let digits = if wires.is_some() { costs.digits } else { 0.0 };
             let are_new = wires.filter(|wires| !digits_of.contains(wires));
             let shared = are_new.map_or(0.0, |wires| digits * queries.scalars(wires) as f64);
-            let whole = item.fixed_cost + shared + item.points as f64 * item.point_cost;
+            let whole = item.buckets.of(item.points) + shared + item.points as f64 * item.point_cost;
             let (points, cost) = if *done == 0 && whole <= room {
                 digits_of.extend(are_new);
                 (rest, whole)
             } else {
                 let each = item.point_cost + digits;
-                let fitting = ((room - item.fixed_cost) / each).clamp(0.0, rest as f64) as usize;
-                // A part is worth its fixed cost again.
-                let worth = fitting == rest || fitting as f64 * each >= item.fixed_cost;
-                (if worth { fitting } else { 0 }, item.fixed_cost + fitting as f64 * each)
+                // A lane that has nothing but a part of B2 ends early enough for A and B to be verified before the others end.
+                let alone = item.sum == Some(WitnessQuery::B2) && of_lane.is_empty();
+                let room = if alone { room - costs.verify } else { room };
+                let fitting = item.buckets.fitting(room, each).clamp(0.0, rest as f64) as usize;
+                let buckets = item.buckets.of(fitting);
+                let is_worth = fitting == rest || fitting as f64 * each >= worth * buckets;
+                (if is_worth { fitting } else { 0 }, buckets + fitting as f64 * each)
             };
             if points > 0 {
                 left -= cost;
@@ -91,25 +104,38 @@ fn cut(costs: &Costs, queries: Queries, lanes: usize, end: f64) -> Option<Vec<Ve
 }
 
 /// The earliest end, and the layout that reaches it.
-pub(super) fn roles(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> (f64, Schedule) {
+pub(super) fn roles(
+    costs: &Costs,
+    queries: impl Into<Queries>,
+    lanes: usize,
+    chains: TransformPlacement,
+) -> (f64, Schedule) {
     let queries = queries.into();
-    let one_lane = |item: Item| item.fixed_cost + item.points as f64 * item.point_cost;
+    let one_lane = |item: Item| item.buckets.of(item.points) + item.points as f64 * item.point_cost;
     let digits: usize = match queries.picked {
         true => WireSet::EACH.into_iter().map(|wires| queries.scalars(wires)).sum(),
         false => queries.shape.variables,
     };
     // All on the first lane is possible by then.
-    let mut late = 1.0
+    let latest = 1.0
         + costs.row * queries.shape.domain as f64
         + costs.digits * digits as f64
-        + line(&costs, queries).into_iter().map(one_lane).sum::<f64>();
-    let mut early = 0.0;
-    let mut best = cut(&costs, queries, lanes.max(1), late).unwrap_or_default();
-    for _ in 0..40 {
-        let end = (early + late) / 2.0;
-        match cut(&costs, queries, lanes.max(1), end) {
-            Some(pieces) => (late, best) = (end, pieces),
-            None => early = end,
+        + model::quotient_there(costs, queries, chains, Lane(lanes))
+        + costs.verify
+        + line(costs, queries).into_iter().map(one_lane).sum::<f64>();
+    let (mut least, mut best) = (f64::INFINITY, Vec::new());
+    for worth in WORTH {
+        let (mut early, mut late) = (0.0, latest);
+        let mut found = cut(costs, queries, lanes.max(1), chains, (late, worth)).unwrap_or_default();
+        for _ in 0..40 {
+            let end = (early + late) / 2.0;
+            match cut(costs, queries, lanes.max(1), chains, (end, worth)) {
+                Some(pieces) => (late, found) = (end, pieces),
+                None => early = end,
+            }
+        }
+        if late < least {
+            (least, best) = (late, found);
         }
     }
     let share = |(lane, pieces): (usize, &Vec<Piece>)| {
@@ -118,33 +144,40 @@ pub(super) fn roles(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> 
     };
     let quotient = best.iter().enumerate().filter_map(share).collect();
     let witness = best.iter().enumerate().flat_map(|(lane, pieces)| lane_sums(queries, Lane(lane), pieces)).collect();
-    (late, Schedule::new(queries, TransformPlacement::on(Lane(0)), witness, quotient))
+    (least, Schedule::new(queries, chains, witness, quotient))
 }
 
-/// Over all lanes.
-pub(super) fn all(costs: Costs, queries: Queries, lanes: usize) -> Schedule {
-    let (end, schedule) = roles(costs, queries, lanes);
-    foretold(schedule, roles(costs, queries, 1).0 / end, lanes)
+/// Over all lanes, with the transforms on one of them or on three.
+pub(super) fn all(costs: &Costs, queries: Queries, lanes: usize) -> Schedule {
+    let (_, one) = roles(costs, queries, lanes, ONE_LANE);
+    // Without matrices the lane of c takes the values of the rows from the others.
+    if lanes < 3 || queries.picked {
+        return one;
+    }
+    let (_, three) = roles(costs, queries, lanes, THREE_LANES);
+    let end = |schedule| model::lanes_end(costs, queries, schedule);
+    if end(&three) < end(&one) {
+        three
+    } else {
+        one
+    }
 }
 
 /// Over as many lanes as are worth their cost.
-pub(super) fn fastest(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> Schedule {
+pub(super) fn fastest(costs: &Costs, queries: impl Into<Queries>, lanes: usize) -> Schedule {
     let queries = queries.into();
-    let (one, schedule) = roles(costs, queries, 1);
-    let (mut end, mut best, mut used) = (one, schedule, 1);
+    let over = |count: usize| {
+        let schedule = all(costs, queries, count);
+        (model::proof(costs, queries, &schedule) + costs.lane * (count - 1) as f64, schedule)
+    };
+    let (mut least, mut best) = over(1);
     for count in 2..=lanes {
-        let (of_lanes, schedule) = roles(costs, queries, count);
-        let of_lanes = of_lanes + costs.lane * (count - 1) as f64;
-        if of_lanes < end {
-            (end, best, used) = (of_lanes, schedule, count);
+        let (cost, schedule) = over(count);
+        if cost < least {
+            (least, best) = (cost, schedule);
         }
     }
-    foretold(best, one / end, used)
-}
-
-/// A schedule over so many lanes, of which there is something to tell if they are several.
-fn foretold(schedule: Schedule, gain: f64, lanes: usize) -> Schedule {
-    Schedule { foretold: (lanes > 1).then_some((gain * 100.0) as u32), ..schedule }
+    best
 }
 
 /// A lane's sums over the witness: whole ones of the same values share their digits. A part of a sum has digits of its own, since to pass
@@ -155,7 +188,8 @@ fn lane_sums(queries: Queries, lane: Lane, pieces: &[Piece]) -> Vec<LaneQueries>
     let (mut whole, parts): (Vec<_>, Vec<_>) = of_witness.partition(is_whole);
     // B2 takes longest to put together on the host.
     whole.sort_by_key(|(sum, _)| *sum != WitnessQuery::B2);
-    let mut groups = Vec::new();
+    let (of_b2, parts): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(sum, _)| *sum == WitnessQuery::B2);
+    let mut groups: Vec<Vec<_>> = of_b2.into_iter().map(|part| vec![part]).collect();
     while let Some((first, _)) = whole.first() {
         let wires = queries.wires(*first);
         let (group, others) = whole.into_iter().partition(|(sum, _)| queries.wires(*sum) == wires);
@@ -181,7 +215,7 @@ fn together(queries: Queries, lane: Lane, group: Vec<(WitnessQuery, Range<usize>
 #[cfg(test)]
 mod tests {
     use super::super::tests::check_schedule;
-    use super::super::Shape;
+    use super::super::{schedule, Layout, Shape};
     use super::*;
     use tandem_ops::CurveId;
 
@@ -193,7 +227,11 @@ mod tests {
 
     fn loads(costs: &Costs, shape: Shape, plan: &Schedule, lanes: usize) -> Vec<f64> {
         let mut loads = vec![0.0; lanes];
-        loads[0] = costs.row * shape.domain as f64;
+        let rows = shape.domain as f64;
+        match plan.chains == ONE_LANE {
+            true => loads[0] = costs.row * rows,
+            false => loads[..3].fill(costs.chain * rows),
+        }
         for share in &plan.quotient {
             loads[share.lane.0] += costs.g1_sum.of(share.range.len()) + costs.h_point * share.range.len() as f64;
         }
@@ -210,23 +248,64 @@ mod tests {
     #[test]
     fn lanes_end_together() {
         for curve in CURVES {
-            let costs = Costs::of(curve);
+            let costs = &Costs::of(curve);
             for log_n in [20, 22, 24] {
                 let shape = shape(log_n);
-                let (one, plan) = roles(costs, shape, 1);
-                assert_eq!(loads(&costs, shape, &plan, 1)[0].max(one) - one, 0.0);
-                for lanes in 2..=8 {
-                    let (end, plan) = roles(costs, shape, lanes);
+                let (one, plan) = roles(costs, shape, 1, ONE_LANE);
+                assert_eq!(loads(costs, shape, &plan, 1)[0].max(one) - one, 0.0);
+                for (lanes, chains) in (2..=8).map(|n| (n, ONE_LANE)).chain((3..=8).map(|n| (n, THREE_LANES))) {
+                    let (end, plan) = roles(costs, shape, lanes, chains);
                     check_schedule(shape, lanes, &plan);
-                    let loads = loads(&costs, shape, &plan, lanes);
+                    let loads = loads(costs, shape, &plan, lanes);
                     let longest = loads.iter().copied().fold(0.0, f64::max);
                     assert!(longest <= end * 1.0001, "{longest} {end}");
-                    // Each cut costs a sum's fixed costs, and a lane its own digits; nothing else is lost.
-                    let lost = costs.g2_sum.of(shape.variables) + costs.digits * shape.variables as f64;
-                    let least = (one / lanes as f64 + lost).max(costs.row * shape.domain as f64 * 1.5);
-                    assert!(end <= least, "2^{log_n} on {lanes}: {end}, expected {least}");
+                    assert!(model::lanes_end(costs, shape.into(), &plan) <= end * 1.0001, "{plan}");
+                    // Each cut costs a sum's fixed costs, and a lane its own digits; nothing else is lost but where the quotient comes late.
+                    let lost = costs.g2_sum.of(shape.variables) + costs.digits * shape.variables as f64 + costs.verify;
+                    let there = model::quotient_there(costs, shape.into(), chains, Lane(lanes));
+                    let of_h = costs.g1_sum.of(shape.domain) + costs.h_point * (shape.domain / lanes) as f64;
+                    let least = (one / lanes as f64 + lost).max((there + of_h) * 1.1);
+                    assert!(end <= least, "2^{log_n} on {lanes}, {chains:?}: {end}, expected {least}");
                 }
             }
+        }
+    }
+
+    /// No other schedule over the same GPUs is faster by more than 5 %, what lanes cost counted.
+    #[test]
+    fn auto_loses_to_no_other_schedule() {
+        for curve in CURVES {
+            let costs = &Costs::of(curve);
+            for log_n in 10..=26 {
+                for lanes in [1, 2, 3, 4, 6, 8] {
+                    let time = |layout| {
+                        let plan = schedule(curve, shape(log_n), lanes, layout);
+                        let used = model::lanes(&plan).len();
+                        let cost = model::proof(costs, shape(log_n).into(), &plan) + costs.lane * (used - 1) as f64;
+                        (cost, plan)
+                    };
+                    let (auto, plan) = time(Layout::Auto);
+                    for layout in [Layout::Roles, Layout::Split] {
+                        let (other, _) = time(layout);
+                        assert!(auto <= other * 1.05, "2^{log_n} on {lanes}: {auto}, {layout:?} {other}\n{plan}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn three_lanes_transform_where_one_would_hold_up_the_others() {
+        for curve in CURVES {
+            let chains = |log_n, lanes| schedule(curve, shape(log_n), lanes, Layout::Auto).chains;
+            for log_n in [18, 20, 22, 24] {
+                assert_eq!(chains(log_n, 2), ONE_LANE);
+            }
+            assert_eq!([22, 24].map(|log_n| chains(log_n, 8)), [THREE_LANES; 2]);
+            assert_eq!(chains(24, 4), ONE_LANE);
+            // Keys whose wires are picked have no matrices for the lane of c.
+            let picked = Queries::picked(shape(24), 1 << 23, 1 << 22);
+            assert_eq!(schedule(curve, picked, 8, Layout::Auto).chains, ONE_LANE);
         }
     }
 
@@ -235,7 +314,7 @@ mod tests {
         for curve in CURVES {
             for log_n in 10..=24 {
                 for lanes in 1..=8 {
-                    let plan = roles(Costs::of(curve), shape(log_n), lanes).1;
+                    let plan = roles(&Costs::of(curve), shape(log_n), lanes, ONE_LANE).1;
                     let pieces = plan.quotient.len() + plan.witness.iter().map(|w| w.sums.len()).sum::<usize>();
                     // One at each border of two lanes, and H on top where many share it.
                     let cuts = if lanes > 2 { 2 * (lanes - 1) } else { lanes - 1 };
@@ -253,20 +332,20 @@ mod tests {
     fn small_proofs_stay_on_one_lane_and_large_ones_do_not() {
         for curve in CURVES {
             let lanes = |log_n| {
-                let plan = fastest(Costs::of(curve), shape(log_n), 2);
+                let plan = fastest(&Costs::of(curve), shape(log_n), 2);
                 check_schedule(shape(log_n), 2, &plan);
                 plan.witness.iter().map(|w| w.share.lane).chain(plan.quotient.iter().map(|q| q.lane)).max()
             };
             assert_eq!([10, 13, 18, 22].map(lanes), [0, 0, 1, 1].map(|lane| Some(Lane(lane))));
             let costs = Costs { lane: 10e6, ..Costs::of(curve) };
-            assert_eq!(fastest(costs, shape(12), 8), roles(costs, shape(12), 1).1);
+            assert_eq!(fastest(&costs, shape(12), 8), roles(&costs, shape(12), 1, ONE_LANE).1);
         }
     }
 
     #[test]
     fn a_second_lane_is_taken_where_it_was_measured_to_pay() {
-        let costs = Costs::of(CurveId::Bn254);
-        let one_lane = |shape| fastest(costs, shape, 2) == roles(costs, shape, 1).1;
+        let costs = &Costs::of(CurveId::Bn254);
+        let one_lane = |shape| fastest(costs, shape, 2) == roles(costs, shape, 1, ONE_LANE).1;
         // aes-128-ctr, a published key: two H200s take as long as one (docs/design/proof-scheduling.md).
         assert!(one_lane(Shape { variables: 41405, publics: 1152, domain: 1 << 16 }));
         assert!(!one_lane(shape(16)));
