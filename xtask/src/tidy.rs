@@ -67,7 +67,7 @@ const DEPENDENCIES: [(&str, &[&str]); 20] = [
     ("plonk", &["ops", "proof"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda", "plonk", "proof"]),
     ("console", &["engine", "fabric-topology", "formats", "ops"]),
-    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "service"]),
+    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "proof", "service"]),
     ("service", &["engine", "formats", "ops", "witness"]),
     ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "service", "witness"]),
     ("fabric-topology", &[]),
