@@ -15,10 +15,18 @@ template <class F> struct Combined {
     uint64_t n;
     uint32_t terms;
 
+    /// Element i of a vector, 0 behind its end.
+    TANDEM_HD F at(uint32_t vector, uint64_t i) const {
+        return vector < terms && i < lengths[vector] ? vectors[vector][i] : F::zero();
+    }
     TANDEM_HD F element(uint64_t i) const {
         ProductSum<typename F::Params> sum;
+        // The next element is on its way while this one is multiplied.
+        F next = at(0, i);
         for (uint32_t j = 0; j < terms; j++) {
-            if (i < lengths[j]) sum.add(factors[j], vectors[j][i]);
+            const F element = next;
+            if (j + 1 < terms) next = at(j + 1, i);
+            sum.add(factors[j], element);
         }
         return sum.total();
     }
