@@ -83,16 +83,17 @@ fn a_plan_gives_the_shares_and_transfers_correct_them() {
 /// Little goes over few links, which are the target's own and then those with the largest shares; and what is learnt of these changes no shares.
 #[test]
 fn small_transfers_take_few_links() {
-    let team = Team::sim(8, Options::default()).unwrap();
+    let team = Team::sim(4, Options::default()).unwrap();
     let machine = Topology::preset("hgx-h200").unwrap();
-    let links = HostLinks::planned(&team, &machine, &[0, 1, 2, 3, 4, 5, 6, 7]).unwrap();
+    // Each has a PCIe switch of its own.
+    let links = HostLinks::planned(&team, &machine, &[0, 2, 4, 6]).unwrap();
     let shares = links.shares(3);
-    assert!(shares[3] > 0.0 && shares.iter().filter(|share| **share > 0.0).count() > 2, "{shares:?}");
+    assert!(shares.iter().all(|share| *share > 0.0), "{shares:?}");
     for (mib, used) in [(2, 1), (63, 2)] {
         let data = random(mib << 20, mib as u64);
         let there = team.alloc::<u8>(mib << 20).unwrap();
         let moved = links.upload(3, &there, &data).unwrap();
-        let through: Vec<usize> = (0..8).filter(|&pe| moved.through[pe] > 0).collect();
+        let through: Vec<usize> = (0..4).filter(|&pe| moved.through[pe] > 0).collect();
         assert!(through.len() <= used && through.contains(&3), "{mib} MiB: {moved:?}");
         assert_eq!(moved.through.iter().sum::<u64>(), (mib << 20) as u64);
         let mut got = vec![0; mib << 20];

@@ -40,7 +40,7 @@ pub(crate) enum FabricBench {
     /// Words of 64 bits to a GPU, from host memory and from another GPU: 2^30 of them unless said
     #[command(after_help = "Examples:\n  tandem bench words\n  tandem bench words --log-n 20 --device sim:2")]
     Words(Words),
-    /// From host memory to the first GPU, over the PCIe links of all
+    /// From host memory to the first GPU, over as many PCIe links as pay
     #[command(after_help = "Example:\n  tandem bench upload -b 16M -e 1G -f 4")]
     Upload(Sweep),
     /// From the first GPU to host memory

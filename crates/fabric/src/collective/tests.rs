@@ -68,6 +68,15 @@ fn exchanges_go_straight_where_plans_are_no_faster() {
     // Links of different rates are used best by trees, also those that GPUs beside the job have.
     assert_eq!(way("dgx1-v100", 8, Tuning::default()), [small; 6]);
     assert_eq!(way("dgx1-v100", 3, Tuning::default()), [small; 6]);
+    // Who sends slowly gives its part of an all-gather to one that passes it on; what it exchanges goes to each anyway.
+    let json = r#"{"format":"tandem-topology","version":1,"name":"t",
+        "devices":[{"name":"GPU0","kind":"gpu"},{"name":"GPU1","kind":"gpu"},{"name":"GPU2","kind":"gpu"},{"name":"S","kind":"nvswitch"}],
+        "links":[{"a":"GPU0","b":"S","kind":"nvlink","gbs_ab":200,"gbs_ba":200},{"a":"GPU1","b":"S","kind":"nvlink","gbs_ab":200,"gbs_ba":200},
+                 {"a":"GPU2","b":"S","kind":"nvlink","gbs_ab":50,"gbs_ba":200}]}"#;
+    let (team, slow) = (Team::sim(3, Options::default()).unwrap(), Topology::from_json(json).unwrap());
+    let collectives = Collectives::new(&team, &slow).unwrap();
+    let is_direct = |operation| collectives.executor.planner.way(&item(operation, 3, 1 << 30)) == Algorithm::Direct;
+    assert_eq!([AllToAll, AllGather].map(is_direct), [true, false]);
     // Two pass nothing on, and have a bound of their own.
     assert_eq!(way("hgx-h200", 2, Tuning::default()), [small; 6]);
 }

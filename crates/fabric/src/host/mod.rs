@@ -1,4 +1,4 @@
-//! Copies between host memory and one PE over the PCIe links of all of them.
+//! Copies between host memory and one PE over the PCIe links of all PEs, as many as pay.
 //!
 //! A GPU's own slot carries about 55 GB/s (PCIe 5 x16). The slots of the other GPUs are as fast, and NVLink is much faster than
 //! either: so part of the data goes through small rings in the other GPUs' memory and from there to its place. Memory that is not
@@ -6,7 +6,8 @@
 //!
 //! Each link has a few workers, each with a queue and two slots: while one slot is copied the other is filled. `claims` hands
 //! out chunks: the shares come from a plan ([`crate::plan::Operation::Upload`]) or from the last transfer, and a link that is done
-//! takes over what others have left. A small transfer goes over few links, as each has a cost. Pretend PEs take the same way, with a part of their window for a page-locked slot.
+//! takes over what others have left. A small transfer goes over few links, as each has a cost. Pretend PEs take the same way, with a part
+//! of their window for a page-locked slot.
 
 mod claims;
 #[cfg(test)]
