@@ -9,9 +9,9 @@ pub enum Layout {
     /// faster.
     #[default]
     Auto,
-    /// The first lane transforms. In Groth16 it also sums over the quotient, and the others sum over the witness: what one has left to do
-    /// when the others are done is cut off and given to them, so that at most one sum is cut between two lanes. In PLONK and FFLONK all
-    /// share the sums.
+    /// The first lane transforms, or of many each of the first three. In Groth16 these also sum over the quotient, and the others sum over the
+    /// witness: what one has left to do when the others are done is cut off and given to them, so that at most one sum is cut between two lanes.
+    /// In PLONK and FFLONK all share the sums.
     Roles,
     /// Transforms are placed one a lane, of PLONK and FFLONK those of one coset, and every sum is split by points over all lanes.
     Split,
