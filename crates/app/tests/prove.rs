@@ -288,8 +288,14 @@ fn a_plan_is_told_before_the_proof() {
         "4 A, B1 for C",
     ];
     assert!(has("memory of lane 1: points stay there") && steps.iter().all(|step| has(step)), "{blueprint:?}");
-    assert_eq!(told(&plonk, "sim:3", "split"), ["sums over 3 lanes, cosets on 0, 1, 2"]);
-    assert_eq!(told(&plonk, "cpu", "auto"), ["sums over 1 lane, cosets on 0, 0, 0"]);
+    for (device, schedule, lanes, plan) in [
+        ("sim:3", "split", 3, "sums over 3 lanes, cosets on 0, 1, 2"),
+        ("cpu", "auto", 1, "sums over 1 lane, cosets on 0, 0, 0"),
+    ] {
+        let told = told(&plonk, device, schedule);
+        assert_eq!(told[..2], [plan, "all of the key stays"]);
+        assert!(told.len() == 2 + lanes && told[2].starts_with("memory of lane 0: key 1 MiB, "), "{told:?}");
+    }
     assert!(!run_in(at, 0, &groth16).1.contains("plan: "));
     // The blueprint is for two GPUs and one protocol.
     let refused = |args: &[&str], device: &str, part: &str| {

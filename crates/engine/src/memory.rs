@@ -20,10 +20,13 @@ pub struct KeyMemory {
     /// Of all GPUs together, beside a context of some 0.5 GiB on each: what is enough. Where more is free, sums and tables of multiples take
     /// more.
     pub gpus: u64,
-    /// Of a key without matrices, the least of one GPU with which it proves: points then come in pieces.
+    /// The least of one GPU with which it proves: points then come in pieces, of PLONK and FFLONK polynomials, too. `None` of a key with matrices,
+    /// which has to be there.
     pub gpu_least: Option<u64>,
     /// Of the host where GPUs prove.
     pub beside_gpus: u64,
+    /// Of the host where a GPU has no more than the least: of PLONK and FFLONK what comes to it lies there, page-locked.
+    pub beside_gpu_least: Option<u64>,
     /// Of the host where the CPU makes one proof. Of a Groth16 key it then holds no points but those of the sum that it works on, or, where
     /// there is less memory, a piece of them.
     pub cpu: u64,
@@ -97,7 +100,7 @@ impl KeyInfo {
     pub fn memory(&self) -> KeyMemory {
         let (rows, wires) = (self.domain as u64, self.variables as u64);
         let (key, witness) = (self.device_bytes(), 2 * wires * SCALAR);
-        let (of_protocol, working) = match self.protocol {
+        let (of_protocol, working, (gpu_least, to_come)) = match self.protocol {
             Protocol::Groth16 => {
                 let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
                 let points = self.point_bytes();
@@ -108,12 +111,19 @@ impl KeyInfo {
                     gpu_least: None,
                     // The matrices are made of the file's entries.
                     beside_gpus: (2 * self.file_bytes).max(witness),
+                    beside_gpu_least: None,
                     cpu,
                     holding_key: cpu.saturating_add(points),
                 };
             }
-            Protocol::Plonk => (PLONK, with_curve!(self.curve, C => tandem_plonk::working_bytes::<C>(self.domain))),
-            Protocol::Fflonk => (FFLONK, tandem_plonk::fflonk::working_bytes(self.domain)),
+            Protocol::Plonk => with_curve!(self.curve, C => {
+                let working = tandem_plonk::working_bytes::<C>(self.domain);
+                (PLONK, working, tandem_plonk::least_bytes::<C>(self.domain))
+            }),
+            Protocol::Fflonk => {
+                let working = tandem_plonk::fflonk::working_bytes(self.domain);
+                (FFLONK, working, tandem_plonk::fflonk::least_bytes(self.domain))
+            }
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
@@ -121,10 +131,12 @@ impl KeyInfo {
         // Additions go to the device, of whose memory they are a part of the key; those of few keys stay on the host.
         let on_host = of(ADDITION) + witness;
         let cpu = key + witness + of_threads(of_protocol.more_threads) + load.max(of(of_protocol.on_cpu));
+        let beside_gpus = on_host + load.max(of(BESIDE_GPUS));
         KeyMemory {
             gpus: key.saturating_add(working),
-            gpu_least: None,
-            beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
+            gpu_least: Some(gpu_least),
+            beside_gpus,
+            beside_gpu_least: Some(beside_gpus.saturating_add(to_come)),
             cpu,
             holding_key: cpu,
         }
@@ -152,6 +164,7 @@ impl KeyInfo {
             gpus: least(|limit| plan(limit).points_stay),
             gpu_least: Some(least(|limit| plan(limit).fits())),
             beside_gpus: witness + 2 * rows,
+            beside_gpu_least: None,
             cpu,
             holding_key: cpu.saturating_add(self.file_bytes),
         }
@@ -283,6 +296,10 @@ mod tests {
     fn a_plonk_key_of_2_to_the_24_fits_in_70_gib() {
         let memory = info(Protocol::Plonk, 24, 1, 1504 << 24).memory();
         assert!(memory.gpus < 70 << 30, "{}", memory.gpus);
+        // And in less than a third of that, where the host has what comes.
+        let (least, beside) = (memory.gpu_least.unwrap(), memory.beside_gpu_least.unwrap());
+        assert!(least < memory.gpus / 3, "{least}");
+        assert_eq!(beside - memory.beside_gpus, ((8 * 32 + 64) << 24) + 6 * 64);
     }
 
     #[test]

@@ -104,8 +104,8 @@ impl Engine {
         Self::open_within(choice, schedule, None)
     }
 
-    /// As [`Engine::open_as`], taking no more than `gpu_memory` bytes of each GPU beside what the runtime takes. Points of a key of bellperson that
-    /// do not fit are brought to the GPU by each proof, in pieces. Pretend GPUs plan as if they had so much.
+    /// As [`Engine::open_as`], taking no more than `gpu_memory` bytes of each GPU beside what the runtime takes. What of a key of bellperson, of
+    /// PLONK or of FFLONK does not fit is brought to the GPU by each proof, in pieces. Pretend GPUs plan as if they had so much.
     ///
     /// # Errors
     /// As [`Engine::open`].

@@ -14,6 +14,7 @@ use tandem_groth16::{
 };
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, DeviceKind, HostBuf, Info, ProofBackend, Span, Timeline};
 use tandem_plonk::fflonk;
+use tandem_plonk::plan::LaneBytes;
 use tandem_proof::Made;
 
 /// A backend that proves on both curves.
@@ -272,9 +273,15 @@ struct OneKey<B, K> {
     key: K,
 }
 
+/// A plan of PLONK or FFLONK, and what it takes of each lane.
+fn with_memory(plan: &tandem_plonk::plan::Plan, memory: &[LaneBytes]) -> String {
+    let of_lanes = memory.iter().enumerate().map(|(lane, of)| format!("\nmemory of lane {lane}: {of}"));
+    of_lanes.fold(plan.to_string(), |text, of| text + &of)
+}
+
 impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk::ProvingKey<C, B>> {
     fn plan(&self) -> String {
-        self.key.plan().to_string()
+        with_memory(self.key.plan(), self.key.memory())
     }
 
     /// The host works with the values of a witness itself.
@@ -297,7 +304,7 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk
 
 impl<B: ProofBackend<Bn254>> Resident<Bn254, Fflonk> for OneKey<B, fflonk::ProvingKey<B>> {
     fn plan(&self) -> String {
-        self.key.plan().to_string()
+        with_memory(self.key.plan(), self.key.memory())
     }
 
     /// The host works with the values of a witness itself.

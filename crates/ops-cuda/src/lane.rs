@@ -85,6 +85,12 @@ impl LaneCtx {
         self.limit.saturating_sub(used)
     }
 
+    /// Whether the limit leaves less than that. What was freed behind a stream's work may count until that is done: it is waited for first.
+    fn is_beyond_limit(&self, wanted: u64) -> bool {
+        let leaves = || wanted <= self.left();
+        self.limit < u64::MAX && !leaves() && (self.synchronize().is_err() || !leaves())
+    }
+
     /// The device in words, for errors and reports.
     pub(crate) fn name(&self) -> String {
         format!("{} ({})", self.properties.name, self.device)
@@ -175,7 +181,7 @@ impl LaneCtx {
         wipe: bool,
     ) -> Result<DeviceBuffer<T>> {
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        if wanted > self.most_bytes || (self.limit < u64::MAX && wanted > self.left()) {
+        if wanted > self.most_bytes || self.is_beyond_limit(wanted) {
             return Err(Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() });
         }
         self.pool.alloc(stream, len, wipe).map_err(|e| self.error_of(op, e, wanted))

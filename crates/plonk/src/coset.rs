@@ -9,11 +9,14 @@
 
 use crate::key::{op, FIRST};
 use crate::polynomial::{invert, powers};
+use crate::polynomials::{l1_of, x_of, Value};
+use crate::stay::Stay;
 use crate::work::Work;
 use crate::{PlonkBackend, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 use tandem_ops::{
     Backend, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, NttProducts, Order, PlonkRows, QuotientAt,
     QuotientRows, VecOps,
@@ -28,17 +31,28 @@ pub(crate) const COSET_VECTORS: usize = COSET_VALUES + 1;
 /// Coefficients that PLONK's quotient has beyond 3n.
 pub(crate) const ABOVE: usize = 6;
 
+/// Numbers of L1 and X among the values on a coset, behind the key's polynomials.
+const L1: usize = 8;
+const X: usize = 9;
+
 /// What a coset needs of a key: values of its polynomials there.
 pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
     lane: Lane,
+    domain: usize,
     /// By what the domain is multiplied.
     pub(crate) shift: C::Fr,
-    /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1 and X.
-    pub(crate) values: Vec<B::Buf<Mont>>,
+    /// What stays; else each proof makes it.
+    there: Option<There<B>>,
+    /// Takes values to those at w X, for w the domain's root of unity: the next row's.
+    next: Arc<B::Map>,
+}
+
+/// What stays of a coset.
+struct There<B: Backend> {
+    /// Values of Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1 and X.
+    values: Vec<B::Buf<Mont>>,
     /// Powers of the shift: coefficients times these are transformed as over the domain itself.
     powers: B::Buf<Mont>,
-    /// Takes values to those at w X, for w the domain's root of unity: the next row's.
-    next: B::Map,
 }
 
 /// A polynomial whose values on cosets are wanted.
@@ -77,41 +91,69 @@ fn root<C: Curve>(domain: usize) -> tandem_ops::Result<C::Fr> {
         .ok_or_else(|| tandem_ops::Error::invalid("quotient", format!("a domain of {domain} rows")))
 }
 
-/// The values of a key's polynomials on all cosets, each on its lane.
+/// The values of a key's polynomials on all cosets, each on its lane, where they stay.
 pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     domain: usize,
     polynomials: &[B::Buf<Mont>],
     lanes: [Lane; COSETS],
+    stay: Stay,
 ) -> Result<Vec<CosetKey<C, B>>> {
     let w = root::<C>(domain)?;
-    let rows = reversed(&powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain));
+    let shift = |j: usize| C::Fr::GENERATOR * w.pow([j as u64]);
     // Where the row behind each row lies. Rows are fewer than 2^32.
     let last = domain as u32 - 1;
     let place = |row: u32| row.reverse_bits().unbounded_shr(u32::BITS - domain.ilog2());
     let next: Vec<u32> = (0..=last).into_par_iter().map(|at| place((place(at) + 1) & last)).collect();
-    let coset = |(j, lane): (usize, Lane)| {
-        let shift = C::Fr::GENERATOR * w.pow([j as u64]);
-        let of_shift: Vec<Mont> = powers(shift, domain).into_par_iter().map(C::mont).collect();
-        let of_shift = backend.upload(lane, &of_shift)?;
-        let mut values = Vec::with_capacity(COSET_VALUES);
-        for polynomial in polynomials {
-            let own = backend.copy(polynomial, 0..domain, lane)?;
-            values.push(NttProducts::<C>::ntt_of_product(backend, &own, &of_shift, TO_ROWS)?);
-        }
-        // L1 = (X^n - 1) / (n (X - 1)), where X^n is the same everywhere.
-        let factor =
-            (shift.pow([domain as u64]) - C::Fr::ONE) * C::Fr::from(domain as u64).inverse().unwrap_or(C::Fr::ONE);
-        let mut l1: Vec<C::Fr> = rows.par_iter().map(|row| shift * row - C::Fr::ONE).collect();
-        invert(&mut l1);
-        let l1: Vec<Mont> = l1.into_par_iter().map(|inverse| C::mont(factor * inverse)).collect();
-        let x: Vec<Mont> = rows.par_iter().map(|row| C::mont(shift * row)).collect();
-        for of_row in [&l1, &x] {
-            values.push(backend.upload(lane, of_row)?);
-        }
-        Ok(CosetKey { lane, shift, values, powers: of_shift, next: backend.load_map(lane, &next, domain)? })
+    let mut maps: Vec<(Lane, Arc<B::Map>)> = Vec::with_capacity(COSETS);
+    for lane in lanes {
+        let of_lane = maps.iter().find(|(of, _)| *of == lane).map(|(_, map)| map.clone());
+        let map = match of_lane {
+            Some(map) => map,
+            None => Arc::new(backend.load_map(lane, &next, domain)?),
+        };
+        maps.push((lane, map));
+    }
+    drop(next);
+    let rows = match stay.cosets {
+        true => reversed(&powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain)),
+        false => Vec::new(),
     };
-    lanes.into_iter().enumerate().map(coset).collect()
+    let coset = |(j, (lane, next)): (usize, (Lane, Arc<B::Map>))| {
+        let there = match stay.cosets {
+            true => Some(values_there::<C, B>(backend, (lane, shift(j)), polynomials, &rows)?),
+            false => None,
+        };
+        Ok(CosetKey { lane, domain, shift: shift(j), there, next })
+    };
+    maps.into_iter().enumerate().map(coset).collect()
+}
+
+/// What stays of the coset of this `shift`, for a domain of these `rows`.
+fn values_there<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    (lane, shift): (Lane, C::Fr),
+    polynomials: &[B::Buf<Mont>],
+    rows: &[C::Fr],
+) -> Result<There<B>> {
+    let domain = rows.len();
+    let of_shift: Vec<Mont> = powers(shift, domain).into_par_iter().map(C::mont).collect();
+    let of_shift = backend.upload(lane, &of_shift)?;
+    let mut values = Vec::with_capacity(COSET_VALUES);
+    for polynomial in polynomials {
+        let own = backend.copy(polynomial, 0..domain, lane)?;
+        values.push(NttProducts::<C>::ntt_of_product(backend, &own, &of_shift, TO_ROWS)?);
+    }
+    // L1 = (X^n - 1) / (n (X - 1)), where X^n is the same everywhere.
+    let factor = (shift.pow([domain as u64]) - C::Fr::ONE) * C::Fr::from(domain as u64).inverse().unwrap_or(C::Fr::ONE);
+    let mut l1: Vec<C::Fr> = rows.par_iter().map(|row| shift * row - C::Fr::ONE).collect();
+    invert(&mut l1);
+    let l1: Vec<Mont> = l1.into_par_iter().map(|inverse| C::mont(factor * inverse)).collect();
+    let x: Vec<Mont> = rows.par_iter().map(|row| C::mont(shift * row)).collect();
+    for of_row in [&l1, &x] {
+        values.push(backend.upload(lane, of_row)?);
+    }
+    Ok(There { values, powers: of_shift })
 }
 
 /// What the permutation is evaluated with.
@@ -125,6 +167,9 @@ pub(crate) struct Permuted<F> {
 /// Values of A, B and C on a coset.
 pub(crate) type ColumnRows<B> = [<B as Backend>::Buf<Mont>; 3];
 
+/// Values of A, B and C, and of Z, on a coset.
+pub(crate) type AllRows<B> = (ColumnRows<B>, <B as Backend>::Buf<Mont>);
+
 /// What the polynomial of the public values is on a coset: so many times L1, or these values.
 type PublicRows<C, B> = (<C as Curve>::Fr, Option<<B as Backend>::Buf<Mont>>);
 
@@ -134,8 +179,8 @@ pub(crate) struct Columns<'a, C: Curve, B: PlonkBackend<C>> {
     pub(crate) columns: [&'a B::Buf<Mont>; 3],
     /// Z, with its blinding.
     pub(crate) z: &'a B::Buf<Mont>,
-    /// Their values on each coset.
-    pub(crate) rows: Vec<(ColumnRows<B>, B::Buf<Mont>)>,
+    /// Their values on each coset, where they are made ahead.
+    pub(crate) rows: Vec<Option<AllRows<B>>>,
     pub(crate) publics: Publics<C, B>,
     pub(crate) permuted: Permuted<C::Fr>,
 }
@@ -151,19 +196,69 @@ pub(crate) enum Publics<C: Curve, B: PlonkBackend<C>> {
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     /// What X^n is.
     fn xn(&self) -> C::Fr {
-        self.shift.pow([self.values[0].len() as u64])
+        self.shift.pow([self.domain as u64])
+    }
+
+    /// Values of one of the key's polynomials, of L1 or of X.
+    fn of_key(&self, work: &Work<'_, C, B>, number: usize) -> Result<Value<'_, B>> {
+        if let Some(there) = &self.there {
+            return Ok(Value::There(there.values.get(number).ok_or_else(incomplete)?));
+        }
+        let made = match number {
+            L1 => work
+                .request
+                .enqueue(self.lane, "coset of key", || l1_of::<C, B>(work.backend, self.domain, self.lane))?,
+            X => work
+                .request
+                .enqueue(self.lane, "coset of key", || x_of::<C, B>(work.backend, self.domain, self.lane))?,
+            _ => work.own_polynomial(number, self.lane)?,
+        };
+        Ok(Value::Made(self.transformed(work, "coset of key", made)?))
+    }
+
+    /// The values here of the polynomial with these n coefficients, in their place.
+    fn transformed(&self, work: &Work<'_, C, B>, stage: &'static str, mut of: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        work.request.enqueue(self.lane, stage, || {
+            let coset = Coset::Shift(C::mont(self.shift));
+            Ntt::<C>::ntt(work.backend, &mut of, NttOp { coset, ..TO_ROWS })?;
+            Ok(of)
+        })
+    }
+
+    /// Values of a polynomial of n or a few more coefficients on the first lane.
+    fn values_of(&self, work: &Work<'_, C, B>, of: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        let n = self.domain;
+        let left = work.request.enqueue(FIRST, "coset NTT", || {
+            let mut left = work.backend.copy(of, 0..n, FIRST)?;
+            if of.len() > n {
+                let above = work.backend.copy(of, n..of.len(), FIRST)?;
+                VecOps::<C>::add_scaled(work.backend, &mut left, 0, 1, &above, C::mont(self.xn()))?;
+            }
+            Ok(left)
+        })?;
+        let own = if self.lane == FIRST { left } else { work.request.copied(work.backend, &left, 0..n, self.lane)? };
+        self.transformed(work, "coset NTT", own)
+    }
+
+    /// Values of A, B and C, of which these are the coefficients.
+    fn columns_of(&self, work: &Work<'_, C, B>, [a, b, c]: [&B::Buf<Mont>; 3]) -> Result<ColumnRows<B>> {
+        Ok([self.values_of(work, a)?, self.values_of(work, b)?, self.values_of(work, c)?])
     }
 
     /// All its vectors.
     #[cfg(test)]
     pub(crate) fn vectors(&self) -> impl Iterator<Item = &B::Buf<Mont>> {
-        self.values.iter().chain([&self.powers])
+        self.there.iter().flat_map(|there| there.values.iter().chain([&there.powers]))
     }
 
     /// Values of a polynomial on this coset.
     fn values(&self, work: &Work<'_, C, B>, polynomial: &mut Polynomial<C, B>) -> Result<B::Buf<Mont>> {
-        let transformed =
-            |left: &B::Buf<Mont>| NttProducts::<C>::ntt_of_product(work.backend, left, &self.powers, TO_ROWS);
+        let Some(There { powers, .. }) = &self.there else {
+            let left = polynomial.left(work, self.xn())?;
+            let own = work.request.copied(work.backend, left, 0..left.len(), self.lane)?;
+            return self.transformed(work, "coset NTT", own);
+        };
+        let transformed = |left: &B::Buf<Mont>| NttProducts::<C>::ntt_of_product(work.backend, left, powers, TO_ROWS);
         if self.lane == FIRST {
             return work.request.enqueue(FIRST, "coset NTT", || transformed(polynomial.left(work, self.xn())?));
         }
@@ -194,16 +289,24 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         columns: &ColumnRows<B>,
         publics: &mut Publics<C, B>,
     ) -> Result<B::Buf<Mont>> {
-        let [qm, ql, qr, qo, qc, _, _, _, l1, _] = &self.values[..] else { return Err(incomplete().into()) };
-        let (public, publics) = self.publics(work, publics)?;
-        work.request.enqueue(self.lane, "quotient", || {
-            let mut sum = PlonkRows::<C>::gate_rows(work.backend, columns.each_ref(), [qm, ql, qr, qo, qc])?;
-            match &publics {
-                None => VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, l1, C::mont(public))?,
-                Some(publics) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
+        let selector = |number: usize| self.of_key(work, number);
+        let selectors = [selector(0)?, selector(1)?, selector(2)?, selector(3)?, selector(4)?];
+        let mut sum = work.request.enqueue(self.lane, "quotient", || {
+            PlonkRows::<C>::gate_rows(work.backend, columns.each_ref(), selectors.each_ref().map(|of| &**of))
+        })?;
+        drop(selectors);
+        match self.publics(work, publics)? {
+            (public, None) => {
+                let l1 = self.of_key(work, L1)?;
+                work.request.enqueue(self.lane, "quotient", || {
+                    VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &l1, C::mont(public))
+                })?;
             }
-            Ok(sum)
-        })
+            (_, Some(publics)) => {
+                work.request.enqueue(self.lane, "quotient", || VecOps::<C>::add(work.backend, &mut sum, &publics))?
+            }
+        }
+        Ok(sum)
     }
 
     /// The polynomial of the public values here.
@@ -216,10 +319,10 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
 
     /// (Z - 1) L1
     fn first_row(&self, work: &Work<'_, C, B>, z: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
-        let [_, _, _, _, _, _, _, _, l1, _] = &self.values[..] else { return Err(incomplete().into()) };
+        let l1 = self.of_key(work, L1)?;
         work.request.enqueue(self.lane, "quotient", || {
             let mut first = work.backend.copy(z, 0..z.len(), self.lane)?;
-            VecOps::<C>::mul_sub(work.backend, &mut first, l1, l1)?;
+            VecOps::<C>::mul_sub(work.backend, &mut first, &l1, &l1)?;
             Ok(first)
         })
     }
@@ -233,16 +336,22 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         z: &B::Buf<Mont>,
         at: &Permuted<C::Fr>,
     ) -> Result<B::Buf<Mont>> {
-        let [_, _, _, _, _, s1, s2, s3, _, x] = &self.values[..] else { return Err(incomplete().into()) };
         let (backend, columns) = (work.backend, columns.each_ref());
         let zw = self.next(work, z)?;
         let [k1, k2] = at.k;
         let (beta, gamma) = (C::mont(at.beta), C::mont(at.gamma));
         let factors = [at.beta, at.beta * k1, at.beta * k2].map(C::mont);
-        work.request.enqueue(self.lane, "quotient", || {
-            let mut next = PlonkRows::<C>::permuted_rows(backend, columns, [s1, s2, s3], [beta; 3], gamma)?;
+        let sigma = [self.of_key(work, 5)?, self.of_key(work, 6)?, self.of_key(work, 7)?];
+        let next = work.request.enqueue(self.lane, "quotient", || {
+            let places = sigma.each_ref().map(|of| &**of);
+            let mut next = PlonkRows::<C>::permuted_rows(backend, columns, places, [beta; 3], gamma)?;
             VecOps::<C>::mul(backend, &mut next, &zw)?;
-            let mut sum = PlonkRows::<C>::permuted_rows(backend, columns, [x; 3], factors, gamma)?;
+            Ok(next)
+        })?;
+        drop((sigma, zw));
+        let x = self.of_key(work, X)?;
+        work.request.enqueue(self.lane, "quotient", || {
+            let mut sum = PlonkRows::<C>::permuted_rows(backend, columns, [&x; 3], factors, gamma)?;
             VecOps::<C>::mul_sub(backend, &mut sum, z, &next)?;
             Ok(sum)
         })
@@ -270,7 +379,8 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         at: &Permuted<C::Fr>,
         alpha: C::Fr,
     ) -> Result<B::Buf<Mont>> {
-        let [qm, ql, qr, qo, qc, s1, s2, s3, first, x] = &self.values[..] else { return Err(incomplete().into()) };
+        let values = self.there.as_ref().map_or(&[][..], |there| &there.values);
+        let [qm, ql, qr, qo, qc, s1, s2, s3, first, x] = values else { return Err(incomplete().into()) };
         let (public, publics) = self.publics(work, publics)?;
         let zw = self.next(work, z)?;
         let rows = QuotientRows {
@@ -290,6 +400,31 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
             }
             Ok(sum)
         })
+    }
+}
+
+impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
+    /// The same from the coefficients of A, B and C and of Z, condition by condition: fewer vectors are needed at a time than for all at once.
+    fn quotient_anew(
+        &self,
+        work: &Work<'_, C, B>,
+        (columns, z): ([&B::Buf<Mont>; 3], &B::Buf<Mont>),
+        publics: &mut Publics<C, B>,
+        permuted: &Permuted<C::Fr>,
+        alpha: C::Fr,
+    ) -> Result<B::Buf<Mont>> {
+        let columns = self.columns_of(work, columns)?;
+        let mut sum = self.gates(work, &columns, publics)?;
+        let z = self.values_of(work, z)?;
+        let mut add = |of: B::Buf<Mont>, factor: C::Fr| {
+            work.request.enqueue(self.lane, "quotient", || {
+                VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &of, C::mont(factor))
+            })
+        };
+        add(self.permutation(work, &columns, &z, permuted)?, alpha)?;
+        drop(columns);
+        add(self.first_row(work, &z)?, alpha.square())?;
+        Ok(sum)
     }
 }
 
@@ -314,25 +449,27 @@ pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
     /// The coefficients that follow.
     pub(crate) above: [C::Fr; ABOVE],
     /// What it was made of, and nobody needs any more. To be dropped where the lane has nothing else to do: it is overwritten then.
-    pub(crate) rows: Vec<(ColumnRows<B>, B::Buf<Mont>)>,
+    pub(crate) rows: Vec<AllRows<B>>,
 }
 
-/// Values of A, B and C on these cosets. No challenge is needed for them, so that the lanes have work while commitments to A, B and C are
-/// waited for.
+/// Values of A, B and C on these cosets, where the key's values stay there. No challenge is needed for them, so that the lanes have work while
+/// commitments to A, B and C are waited for. Where the key's values are made anew, so are these, in their turn.
 pub(crate) fn column_rows<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: Range<usize>,
     columns: &mut [Polynomial<C, B>; 3],
-) -> Result<Vec<ColumnRows<B>>> {
-    work.key.cosets[cosets].iter().map(|coset| coset.columns(work, columns)).collect()
+) -> Result<Vec<Option<ColumnRows<B>>>> {
+    let rows = |coset: &CosetKey<C, B>| coset.there.is_some().then(|| coset.columns(work, columns)).transpose();
+    work.key.cosets[cosets].iter().map(rows).collect()
 }
 
 /// Values of Z on all cosets, of which the same holds.
 pub(crate) fn product_rows<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     mut z: Polynomial<C, B>,
-) -> Result<Vec<B::Buf<Mont>>> {
-    work.key.cosets.iter().map(|coset| coset.values(work, &mut z)).collect()
+) -> Result<Vec<Option<B::Buf<Mont>>>> {
+    let rows = |coset: &CosetKey<C, B>| coset.there.is_some().then(|| coset.values(work, &mut z)).transpose();
+    work.key.cosets.iter().map(rows).collect()
 }
 
 /// PLONK's quotient of these columns, its parts with so many zeros behind them.
@@ -343,13 +480,18 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     more: [usize; COSETS],
 ) -> Result<Quotient<C, B>> {
     let last = last(work, &of)?;
-    let Columns { rows, mut publics, permuted, .. } = of;
+    let Columns { columns, z, rows, mut publics, permuted } = of;
     let mut remainders = Vec::with_capacity(COSETS);
     for (coset, rows) in work.key.cosets.iter().zip(&rows) {
-        let sum = coset.quotient(work, rows, &mut publics, &permuted, alpha)?;
+        let sum = match rows {
+            Some(rows) => coset.quotient(work, rows, &mut publics, &permuted, alpha)?,
+            None => coset.quotient_anew(work, (columns, z), &mut publics, &permuted, alpha)?,
+        };
         remainders.push(coset.remainder(work, sum)?);
     }
+    drop(publics);
     let above = above::<C, B>(&permuted, work.key, last()?, alpha);
+    let rows = rows.into_iter().flatten().collect();
     Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above, more)?, above, rows })
 }
 
@@ -406,13 +548,17 @@ fn above<C: Curve, B: PlonkBackend<C>>(
 /// The 2n coefficients of what the gates say over Z_H, in parts of n: FFLONK's T0. Its columns have n coefficients.
 pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    columns: &[ColumnRows<B>],
+    columns: [&B::Buf<Mont>; 3],
+    rows: &[Option<ColumnRows<B>>],
     mut publics: Publics<C, B>,
 ) -> Result<Vec<B::Buf<Mont>>> {
     let cosets = &work.key.cosets[..2];
     let mut remainders = Vec::with_capacity(cosets.len());
-    for (coset, columns) in cosets.iter().zip(columns) {
-        let sum = coset.gates(work, columns, &mut publics)?;
+    for (coset, rows) in cosets.iter().zip(rows) {
+        let sum = match rows {
+            Some(rows) => coset.gates(work, rows, &mut publics)?,
+            None => coset.gates(work, &coset.columns_of(work, columns)?, &mut publics)?,
+        };
         remainders.push(coset.remainder(work, sum)?);
     }
     assembled(work, cosets, remainders, &[], [0; COSETS])
@@ -421,19 +567,21 @@ pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
 /// The coefficients in parts of n, two of (Z - 1) L1 over Z_H and three of what the permutation says over Z_H: FFLONK's T1 and T2.
 pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    columns: Vec<ColumnRows<B>>,
+    columns: [&B::Buf<Mont>; 3],
+    rows: Vec<Option<ColumnRows<B>>>,
     mut z: Polynomial<C, B>,
     permuted: &Permuted<C::Fr>,
 ) -> Result<[Vec<B::Buf<Mont>>; 2]> {
     let cosets = &work.key.cosets;
     let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
-    for (number, (coset, columns)) in cosets.iter().zip(columns).enumerate() {
+    for (number, (coset, rows)) in cosets.iter().zip(rows).enumerate() {
+        let rows = rows.map_or_else(|| coset.columns_of(work, columns), Ok)?;
         let product = coset.values(work, &mut z)?;
         if number < 2 {
             let row = coset.first_row(work, &product)?;
             first.push(coset.remainder(work, row)?);
         }
-        let sum = coset.permutation(work, &columns, &product, permuted)?;
+        let sum = coset.permutation(work, &rows, &product, permuted)?;
         second.push(coset.remainder(work, sum)?);
     }
     let parts = |cosets, of| assembled(work, cosets, of, &[], [0; COSETS]);

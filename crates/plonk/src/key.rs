@@ -5,13 +5,15 @@ use crate::basis;
 use crate::check::check_single_points;
 use crate::coset::{cosets, CosetKey, ABOVE};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
-use crate::plan::{beside_basis, takes_basis, LaneBytes, Plan, Sizes};
-use crate::polynomial::powers as powers_of;
+use crate::plan::{beside_basis, takes_basis, LaneBytes, Plan, Sizes, Vectors, POLYNOMIALS};
+use crate::polynomials::Polynomials;
+use crate::stay::Stay;
+use crate::sums::Sums;
 use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
 use tandem_ops::Error as Fault;
 use tandem_ops::{
-    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, Ntt, NttOp, Order, PointNtt, SplitMsm, Stored, Unaligned,
+    memory, Coset, Curve, Direction, Info, Lane, Mont, Msm, NttOp, Order, PointNtt, SplitMsm, Stored, Unaligned,
 };
 use tandem_proof::budget;
 
@@ -132,20 +134,18 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) additions: Additions<B>,
     /// The signal in each row's columns; behind the gates signal 0, which is zero.
     pub(crate) maps: [B::Map; 3],
-    /// The rows' roots of unity, on the first lane.
-    pub(crate) rows: B::Buf<Mont>,
-    /// Values of S1, S2 and S3 on the domain, on the first lane.
-    pub(crate) sigma: [B::Buf<Mont>; 3],
+    /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3, and what follows from them at the rows.
+    pub(crate) polynomials: Polynomials<B>,
     /// The last [`ABOVE`] coefficients of S1, S2 and S3.
     pub(crate) last: [Vec<C::Fr>; 3],
     /// The powers of tau, split over the lanes.
-    pub(crate) sums: SplitMsm<C::G1, B>,
+    pub(crate) sums: Sums<C, B>,
     /// What columns are committed to with by their values, where it pays ([`basis`]).
     pub(crate) basis: Option<SplitMsm<C::G1, B>>,
-    /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3 on the first lane.
-    pub(crate) polynomials: Vec<B::Buf<Mont>>,
     /// What the quotient takes, coset by coset.
     pub(crate) cosets: Vec<CosetKey<C, B>>,
+    /// What it takes of each lane that has a part in it.
+    pub(crate) memory: Vec<LaneBytes>,
 }
 
 /// Sums over the powers of tau that their tables are to pay for, where each proof takes so many. A key for one proof gets no tables, so that
@@ -168,17 +168,17 @@ pub(crate) struct Worth {
     pub(crate) sums: u64,
     pub(crate) columns: u64,
     /// Most vectors that a proof holds at once.
-    pub(crate) vectors: usize,
+    pub(crate) vectors: Vectors,
 }
 
 /// The lane that has the polynomials.
 pub(crate) const FIRST: Lane = Lane(0);
 
-/// Most vectors, of as many elements as rows, that a PLONK proof holds at once on one lane.
-pub(crate) const PLONK_VECTORS: usize = 23;
+/// Most vectors that a PLONK proof holds at once on one lane.
+pub(crate) const PLONK_VECTORS: Vectors = Vectors { there: 22, anew: 17 };
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
-/// polynomials, the permutation's values and the roots of unity on the domain, the values of all on cosets, maps of the columns and for each coset one of the
+/// polynomials, the permutation's values and the roots of unity on the domain, the values of all on cosets, maps of the columns and of the next
 /// rows, additions, of which there are no more than rows, and powers of tau.
 pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
     let LaneBytes { key, powers, .. } = on_one_lane::<C>(plonk_sizes(domain));
@@ -190,7 +190,21 @@ pub fn working_bytes<C: Curve>(domain: usize) -> u64 {
     on_one_lane::<C>(plonk_sizes(domain)).beside()
 }
 
-fn plonk_sizes(domain: usize) -> Sizes {
+/// Bytes of one device's memory that such a key and a proof take at least, where each proof makes or brings what does not stay; and the
+/// bytes of the host's memory that what is brought takes.
+pub fn least_bytes<C: Curve>(domain: usize) -> (u64, u64) {
+    least_of::<C>(plonk_sizes(domain))
+}
+
+/// As [`least_bytes`], of a key of any sizes.
+pub(crate) fn least_of<C: Curve>(sizes: Sizes) -> (u64, u64) {
+    let least = Plan::new(1, 1, Layout::Auto).within::<C>(sizes, &[0]);
+    let polynomials = (sizes.domain as u64).saturating_mul((POLYNOMIALS * size_of::<Mont>()) as u64);
+    let powers = (sizes.powers as u64).saturating_mul(size_of::<P1<C>>() as u64);
+    (least.memory::<C>(sizes)[0].need(), polynomials.saturating_add(powers))
+}
+
+pub(crate) fn plonk_sizes(domain: usize) -> Sizes {
     Sizes { domain, powers: powers(domain), vectors: PLONK_VECTORS }
 }
 
@@ -204,12 +218,6 @@ pub(crate) const NATURAL: (Order, Order) = (Order::Natural, Order::Natural);
 /// A transform from natural order to natural order.
 pub(crate) fn op(direction: Direction, coset: Coset) -> NttOp {
     NttOp { direction, coset, input: NATURAL.0, output: NATURAL.1 }
-}
-
-fn copied(of: Unaligned<'_, Mont>) -> tandem_ops::Result<Vec<Mont>> {
-    let mut values = memory::reserve("load key", of.len())?;
-    values.extend(of.iter());
-    Ok(values)
 }
 
 impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
@@ -239,6 +247,11 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     pub fn plan(&self) -> &Plan {
         &self.core.plan
     }
+
+    /// What it and a proof take of each lane that has a part in it.
+    pub fn memory(&self) -> &[LaneBytes] {
+        &self.core.memory
+    }
 }
 
 impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
@@ -256,10 +269,20 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
     ) -> Result<Self> {
         worth.layout.check_any_system("PLONK or FFLONK")?;
         let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let plan = Plan::new(backend.lanes(), for_sum, worth.layout);
-        let memory = plan.memory::<C>(Sizes { domain: sizes.0.domain, powers: powers.len(), vectors: worth.vectors });
+        let sizes_of = Sizes { domain: sizes.0.domain, powers: powers.len(), vectors: worth.vectors };
         let Info { lane_names, free_bytes, .. } = backend.info();
-        Self::load_as(backend, sizes, signals, polynomials, powers, (plan, &memory, worth)).map_err(|error| {
+        let plan = Plan::new(backend.lanes(), for_sum, worth.layout).within::<C>(sizes_of, &free_bytes);
+        let memory = plan.memory::<C>(sizes_of);
+        let for_all =
+            (memory.iter().zip(&free_bytes).zip(&lane_names)).map(|((of, &free), name)| (of.need(), free, name));
+        // Powers that may wait take no memory until they are summed.
+        if let Some((wanted, free, name)) =
+            for_all.into_iter().find(|(need, free, _)| need > free && !powers.may_wait())
+        {
+            return Err(Fault::OutOfMemory { op: "load key", device: name.clone(), wanted, free }.into());
+        }
+        let own = (plan, memory.clone(), free_bytes.as_slice());
+        Self::load_as(backend, sizes, signals, polynomials, powers, own, worth).map_err(|error| {
             let failed =
                 |name: &String| matches!(&error, Error::Backend(Fault::OutOfMemory { device, .. }) if device == name);
             let lane = lane_names.iter().position(failed).unwrap_or(0);
@@ -276,26 +299,14 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
         powers: Stored<'_, P1<C>>,
-        (mut plan, memory, worth): (Plan, &[LaneBytes], Worth),
+        (mut plan, memory, free): (Plan, Vec<LaneBytes>, &[u64]),
+        worth: Worth,
     ) -> Result<Self> {
         let last = |number: usize| -> Vec<C::Fr> {
             polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
         };
         let last = [last(0), last(1), last(2)];
-        let upload = |coefficients: &Unaligned<'_, Mont>| match coefficients.aligned() {
-            Some(values) => backend.upload(FIRST, values),
-            None => backend.upload(FIRST, &copied(*coefficients)?),
-        };
-        let polynomials: Vec<B::Buf<Mont>> = polynomials.iter().map(upload).collect::<tandem_ops::Result<_>>()?;
-        let sigma = |number: usize| -> Result<B::Buf<Mont>> {
-            let mut values = backend.copy(&polynomials[5 + number], 0..shape.domain, FIRST)?;
-            Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Subgroup))?;
-            Ok(values)
-        };
-        let sigma = [sigma(0)?, sigma(1)?, sigma(2)?];
-        let root = C::root_of_unity(shape.domain.ilog2()).unwrap_or(C::Fr::ONE);
-        let rows: Vec<Mont> = powers_of(root, shape.domain).into_iter().map(C::mont).collect();
-        let rows = backend.upload(FIRST, &rows)?;
+        let polynomials = Polynomials::load::<C>(backend, plan.stay, polynomials)?;
         let additions = Sorted::new(additions, shape.variables)?;
         let map = |number: usize| -> Result<B::Map> {
             let mut map = memory::filled("load key", shape.domain, 0)?;
@@ -304,37 +315,41 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         };
         let maps = [map(0)?, map(1)?, map(2)?];
         let additions = Additions::load::<C>(backend, additions, shape.domain)?;
-        let cosets = cosets(backend, shape.domain, &polynomials, plan.cosets)?;
+        let cosets = cosets(backend, shape.domain, polynomials.there(), plan.cosets, plan.stay)?;
         // What is left of the memory, and a proof does not need, may go to tables of multiples. Powers that may wait need none.
         let lanes = &memory[..plan.sums.min(memory.len())];
         let rooms = || -> Result<Vec<u64>> {
             backend.synchronize()?;
-            let free = backend.info().free_bytes;
+            let now = backend.info().free_bytes;
             let room = |(lane, of_lane): (usize, &LaneBytes)| match powers.may_wait() {
                 true => u64::MAX,
-                false => of_lane.for_powers(free.get(lane).copied().unwrap_or(0)),
+                false => {
+                    let before = free.get(lane).copied().unwrap_or(0).saturating_sub(of_lane.key);
+                    of_lane.for_powers(now.get(lane).copied().unwrap_or(0).min(before))
+                }
             };
             Ok(lanes.iter().enumerate().map(room).collect())
         };
         let Worth { proofs, sums, columns, .. } = worth;
         let seconds = PointNtt::<C>::lagrange_seconds(backend, shape.domain);
         let of_lanes = rooms()?.into_iter().zip(lanes.iter().map(|lane| lane.powers));
-        let of_basis = match columns > 0 && !powers.may_wait() && takes_basis(proofs, seconds, of_lanes) {
+        let may_have_basis = columns > 0 && !powers.may_wait() && plan.stay == Stay::ALL;
+        let of_basis = match may_have_basis && takes_basis(proofs, seconds, of_lanes) {
             true => basis::points(backend, powers, shape.domain)?,
             false => None,
         };
         plan.basis = of_basis.is_some();
         let (sums, basis) = match of_basis {
-            None => (SplitMsm::load_within(backend, &rooms()?, powers, uses(proofs, sums))?, None),
+            None => (Sums::load(backend, plan.stay, &rooms()?, powers, uses(proofs, sums))?, None),
             Some(points) => {
                 let for_powers: Vec<u64> = rooms()?.into_iter().map(beside_basis).collect();
-                let sums = SplitMsm::load_within(backend, &for_powers, powers, uses(proofs, sums - columns))?;
+                let sums = Sums::load(backend, plan.stay, &for_powers, powers, uses(proofs, sums - columns))?;
                 let points = points.as_slice().into();
                 (sums, Some(SplitMsm::load_within(backend, &rooms()?, points, uses(proofs, columns))?))
             }
         };
         backend.synchronize()?;
-        Ok(Self { plan, shape, k, additions, maps, rows, sigma, last, sums, basis, polynomials, cosets })
+        Ok(Self { plan, shape, k, additions, maps, polynomials, last, sums, basis, cosets, memory })
     }
 
     /// The domain's root of unity.
@@ -347,7 +362,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
 mod tests {
     use super::*;
     use crate::additions::{Level, LANE_BYTES};
-    use crate::plan::ON_COSET;
+    use crate::plan::{ON_COSET, ON_COSET_ANEW};
     use crate::support::{blinding, fflonk, owned, Random};
     use tandem_ops::cpu::Cpu;
     use tandem_ops::{Backend, Bls12_381, Bn254};
@@ -358,9 +373,10 @@ mod tests {
             let view = key.view().unwrap();
             let loaded = ProvingKey::load(&Cpu::new(lanes), &view, Layout::Auto, 1).unwrap();
             let vectors = loaded.core.cosets.iter().flat_map(CosetKey::vectors);
-            let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma).chain([&loaded.core.rows]);
+            let Polynomials::There(of_rows) = &loaded.core.polynomials else { panic!() };
+            let vectors = vectors.chain(&of_rows.coefficients).chain(&of_rows.sigma).chain([&of_rows.rows]);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
-            let maps = 6 * 4 * view.shape.domain;
+            let maps = 4 * 4 * view.shape.domain;
             let additions = match &loaded.core.additions {
                 Additions::OnLane(levels) => levels.iter().map(Level::bytes).sum(),
                 Additions::OnHost(_) => 0,
@@ -369,6 +385,8 @@ mod tests {
             let additions = view.shape.domain * LANE_BYTES;
             let bytes = (vectors + maps + additions + view.powers.bytes()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
+            let all: u64 = loaded.memory().iter().map(|lane| lane.key + lane.powers).sum();
+            assert!(all >= bytes && all - bytes < 2 * 4 * view.shape.domain as u64 + 1000, "{all} {bytes}");
         }
     }
 
@@ -383,16 +401,28 @@ mod tests {
         (of_proof[0], of_proof[1..].iter().sum())
     }
 
+    /// A backend with the least memory, where a proof makes the values on the cosets and polynomials come from the host, or without bound.
+    fn backend(lanes: usize, sizes: Sizes, stays: bool) -> Cpu {
+        if stays {
+            return Cpu::new(lanes);
+        }
+        let least = Plan::new(lanes, lanes, Layout::Auto).within::<Bn254>(sizes, &vec![0; lanes]);
+        let most = least.memory::<Bn254>(sizes).iter().map(LaneBytes::need).max();
+        Cpu::with_memory(lanes, most.unwrap())
+    }
+
     /// With Lagrange points and without, what is more.
-    fn held_by_plonk(lanes: usize, publics: usize) -> (u64, u64) {
+    fn held_by_plonk(lanes: usize, publics: usize, stays: bool) -> (u64, u64) {
         let circuit = Random::<Bn254>::new(700, publics, 40);
         let key = owned(&circuit);
-        let (view, cpu) = (key.view().unwrap(), Cpu::new(lanes));
+        let view = key.view().unwrap();
+        let cpu = backend(lanes, plonk_sizes(view.shape.domain), stays);
         let verifier = crate::PreparedKey::new(&view.verifying).unwrap();
         let (witness, request) = (circuit.witness(), crate::Request::silent());
         let most = [1, 1000].map(|proofs| {
             let loaded = ProvingKey::load(&cpu, &view, Layout::Auto, proofs).unwrap();
-            assert_eq!(loaded.plan().basis, proofs > 1);
+            assert_eq!(loaded.plan().basis, proofs > 1 && stays);
+            assert_eq!(loaded.plan().stay.cosets, stays);
             held(&cpu, view.shape.domain, || {
                 let made = crate::prove_verified(&cpu, &loaded, &verifier, &witness, &blinding(), &request).unwrap();
                 assert_eq!(made.verdict, Ok(()));
@@ -401,11 +431,14 @@ mod tests {
         (most[0].0.max(most[1].0), most[0].1.max(most[1].1))
     }
 
-    fn held_by_fflonk(lanes: usize, publics: usize) -> (u64, u64) {
+    fn held_by_fflonk(lanes: usize, publics: usize, stays: bool) -> (u64, u64) {
         let circuit = Random::<Bn254>::new(100, publics, 41);
         let (key, verifying) = fflonk::made(&circuit);
-        let (view, cpu) = (fflonk::view(&key, &verifying), Cpu::new(lanes));
+        let view = fflonk::view(&key, &verifying);
+        let sizes = Sizes { domain: view.shape.domain, powers: view.powers.len(), vectors: crate::fflonk::VECTORS };
+        let cpu = backend(lanes, sizes, stays);
         let loaded = crate::fflonk::ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
+        assert_eq!(loaded.plan().stay.cosets, stays);
         let verifier = crate::fflonk::PreparedKey::new(&view.verifying).unwrap();
         let (witness, request) = (circuit.witness(), crate::Request::silent());
         held(&cpu, view.shape.domain, || {
@@ -418,14 +451,19 @@ mod tests {
     /// However many signals are public: their polynomial and its values on a coset are counted in.
     #[test]
     fn a_proof_holds_as_many_vectors_as_is_said() {
-        type Held = fn(usize, usize) -> (u64, u64);
+        type Held = fn(usize, usize, bool) -> (u64, u64);
+        let mut wrong = Vec::new();
         for (held, said) in [(held_by_plonk as Held, PLONK_VECTORS), (held_by_fflonk, crate::fflonk::VECTORS)] {
-            let of_lane = [1, 200].map(|publics| held(1, publics).0);
-            assert_eq!(of_lane.into_iter().max(), Some(said as u64), "{of_lane:?}");
-            // Two of three cosets lie on other lanes.
-            let (first, others) = held(3, 200);
-            assert!(first <= said as u64 && others <= 2 * ON_COSET as u64, "{first} {others}");
+            for (stays, said, on_coset) in [(true, said.there, 2 * ON_COSET), (false, said.anew, 2 * ON_COSET_ANEW)] {
+                let most = [1, 200].map(|publics| held(1, publics, stays).0).into_iter().max();
+                // Two of three cosets lie on other lanes.
+                let (first, others) = held(3, 200, stays);
+                if most != Some(said as u64) || first > said as u64 || others > on_coset as u64 {
+                    wrong.push((stays, said, most, first, others));
+                }
+            }
         }
+        assert!(wrong.is_empty(), "{wrong:?}");
     }
 
     #[test]

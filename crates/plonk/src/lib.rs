@@ -18,17 +18,21 @@ pub mod known;
 mod pairings;
 pub mod plan;
 mod polynomial;
+mod polynomials;
 mod prove;
 mod rounds;
 pub mod setup;
+mod stay;
+mod sums;
 mod transcript;
 mod verify;
 mod work;
 
 pub use blinding::Blinding;
 pub use gates::{Addition, Gates, Shape};
-pub use key::{device_bytes, working_bytes, KeyView, ProvingKey, VerifyingKey};
+pub use key::{device_bytes, least_bytes, working_bytes, KeyView, ProvingKey, VerifyingKey};
 pub use prove::{prove_verified, Made, Proof};
+pub use stay::Stay;
 pub use tandem_proof::{Error, HostSpan, Layout, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 

@@ -6,8 +6,10 @@
 
 use crate::additions::LANE_BYTES;
 use crate::coset::{COSETS, COSET_VECTORS};
+use crate::stay::Stay;
+use crate::P1;
 use std::fmt;
-use tandem_ops::{Curve, Group, Lane, Mont};
+use tandem_ops::{Curve, Lane, Mont};
 use tandem_proof::{budget, Layout};
 
 /// Who does what in a proof.
@@ -19,6 +21,8 @@ pub struct Plan {
     pub cosets: [Lane; COSETS],
     /// Whether columns are committed to by their values, with points of the Lagrange basis.
     pub basis: bool,
+    /// What of the key stays on the lanes.
+    pub stay: Stay,
 }
 
 impl Plan {
@@ -34,7 +38,16 @@ impl Plan {
             Layout::Roles | Layout::Blueprint => 1,
             Layout::Split => lanes,
         };
-        Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)), basis: false }
+        Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)), basis: false, stay: Stay::ALL }
+    }
+
+    /// This plan for lanes with so many bytes free: as much of a key of these sizes over `C` stays there as leaves room for a proof. Where
+    /// nothing does, the plan that takes least.
+    #[must_use]
+    pub fn within<C: Curve>(self, sizes: Sizes, free: &[u64]) -> Self {
+        let fits = |plan: &Plan| plan.memory::<C>(sizes).iter().zip(free).all(|(lane, free)| lane.need() <= *free);
+        let ways = || Stay::ways().map(|stay| Plan { stay, ..self.clone() });
+        ways().find(fits).or_else(|| ways().last()).unwrap_or(self)
     }
 }
 
@@ -59,7 +72,7 @@ pub(crate) fn beside_basis(room: u64) -> u64 {
 }
 
 /// Polynomials that a key has the coefficients of on the first lane, columns of the permutation, and the rows' roots of unity.
-const POLYNOMIALS: usize = 8;
+pub(crate) const POLYNOMIALS: usize = 8;
 const COLUMNS: usize = 3;
 const ROWS: usize = 1;
 
@@ -77,18 +90,27 @@ pub struct Sizes {
     pub domain: usize,
     /// Powers of tau.
     pub powers: usize,
-    /// Most vectors, of as many elements as rows, that a proof holds at once on the first lane.
-    pub vectors: usize,
+    /// Most vectors that a proof holds at once on the first lane.
+    pub vectors: Vectors,
+}
+
+/// Vectors, of as many elements as rows, that a proof holds at once, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vectors {
+    /// Where values on the cosets stay.
+    pub there: usize,
+    /// Where it makes them, those counted in.
+    pub anew: usize,
 }
 
 /// What a lane's memory is for, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneBytes {
-    /// The key without its powers of tau.
+    /// What stays there of the key without its powers of tau.
     pub key: u64,
     /// A proof, beside the key.
     pub proof: u64,
-    /// The lane's powers of tau, without multiples.
+    /// The lane's powers of tau that are there at a time, without multiples.
     pub powers: u64,
 }
 
@@ -123,23 +145,36 @@ impl Plan {
     /// What a key of these sizes over `C` takes of the memory of each lane, the first one first.
     pub fn memory<C: Curve>(&self, sizes: Sizes) -> Vec<LaneBytes> {
         let Sizes { domain, powers, vectors } = sizes;
+        let stay = self.stay;
         let of_rows = |bytes: usize| (domain as u64).saturating_mul(bytes as u64);
         let of_vectors = |count: usize| of_rows(count * size_of::<Mont>());
+        let (vectors, on_coset) = match stay.cosets {
+            true => (vectors.there, ON_COSET),
+            false => (vectors.anew, ON_COSET_ANEW),
+        };
+        let cut = stay.cut(powers, self.sums);
         let lanes = self.cosets.iter().map(|lane| lane.0 + 1).chain([self.sums]).max().unwrap_or(1);
         let of_lane = |lane: usize| {
             let cosets = self.cosets.iter().filter(|of| of.0 == lane).count();
-            let on_cosets = of_rows(cosets * (COSET_VECTORS * size_of::<Mont>() + size_of::<u32>()));
-            let share = if lane < self.sums { (powers as u64).div_ceil(self.sums.max(1) as u64) } else { 0 };
+            // Made anew they come one after the other. One map serves all.
+            let (there, at_once) = if stay.cosets { (cosets, cosets) } else { (0, cosets.min(1)) };
+            let on_cosets = of_rows(there * COSET_VECTORS * size_of::<Mont>() + cosets.min(1) * size_of::<u32>());
             let (key, held) = match lane {
                 0 => {
-                    let vectors_of_key = (POLYNOMIALS + COLUMNS + ROWS) * size_of::<Mont>();
-                    let own = of_rows(vectors_of_key + COLUMNS * size_of::<u32>() + LANE_BYTES);
+                    let vectors_of_key = if stay.polynomials { POLYNOMIALS + COLUMNS + ROWS } else { 0 };
+                    let own = of_rows(vectors_of_key * size_of::<Mont>() + COLUMNS * size_of::<u32>() + LANE_BYTES);
                     (on_cosets.saturating_add(own), vectors)
                 }
-                _ => (on_cosets, cosets * ON_COSET),
+                _ => (on_cosets, at_once * on_coset),
             };
-            let proof = of_vectors(held + OF_PRIMITIVES).saturating_add(share.saturating_mul(SUMMED));
-            LaneBytes { key, proof, powers: share.saturating_mul(size_of::<<C::G1 as Group>::Point>() as u64) }
+            let share = |pieces: usize| if lane < self.sums { pieces.saturating_mul(cut.of_lane) as u64 } else { 0 };
+            // Pieces of the scalars are cut out of them on the first lane, for all lanes.
+            let of_all = if lane == 0 && cut.count > 1 { cut.at_once().saturating_mul(cut.piece) as u64 } else { 0 };
+            let scalars = share(cut.at_once()).saturating_mul(SUMMED);
+            let scalars = scalars.saturating_add(of_all.saturating_mul(size_of::<Mont>() as u64));
+            let proof = of_vectors(held + OF_PRIMITIVES).saturating_add(scalars);
+            let points = if stay.powers { share(cut.count) } else { share(cut.at_once()) };
+            LaneBytes { key, proof, powers: points.saturating_mul(size_of::<P1<C>>() as u64) }
         };
         (0..lanes).map(of_lane).collect()
     }
@@ -147,20 +182,30 @@ impl Plan {
 
 /// Most vectors that another lane than the first holds at once of a coset: A, B, C, Z, Z at w X, public values, a sum and one on its way.
 pub(crate) const ON_COSET: usize = 8;
+/// The same where it makes the key's values there.
+pub(crate) const ON_COSET_ANEW: usize = 12;
+
+impl fmt::Display for LaneBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        let (key, powers, proof, need) = (mib(self.key), mib(self.powers), mib(self.proof), mib(self.need()));
+        write!(f, "key {key} MiB, powers of tau {powers}, a proof {proof}, with what is kept back {need} at least")
+    }
+}
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c] = self.cosets.map(|lane| lane.0);
         let (sums, lanes) = (self.sums, if self.sums == 1 { "lane" } else { "lanes" });
         let columns = if self.basis { ", columns by their values" } else { "" };
-        write!(f, "sums over {sums} {lanes}, cosets on {a}, {b}, {c}{columns}")
+        write!(f, "sums over {sums} {lanes}, cosets on {a}, {b}, {c}{columns}\n{}", self.stay)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::PLONK_VECTORS;
+    use crate::key::{plonk_sizes, PLONK_VECTORS};
     use tandem_ops::Bn254;
 
     /// The plan where a sum wants `for_sum` lanes.
@@ -226,7 +271,9 @@ mod tests {
                 assert_eq!(of_lanes.len(), lanes);
                 let sum = |of: fn(&LaneBytes) -> u64| of_lanes.iter().map(of).sum::<u64>();
                 let points = 64 * ((1 << log_rows) + 6);
-                assert_eq!(sum(|lane| lane.key), crate::device_bytes::<Bn254>(1 << log_rows) - points);
+                // Each lane that has a coset has a map of its own.
+                let maps = (4 << log_rows) * (lanes.min(COSETS) as u64 - 1);
+                assert_eq!(sum(|lane| lane.key), crate::device_bytes::<Bn254>(1 << log_rows) - points + maps);
                 assert!((points..points + 64 * 8).contains(&sum(|lane| lane.powers)));
                 assert!(of_lanes[1..].iter().all(|lane| lane.proof < of_lanes[0].proof));
             }
@@ -250,18 +297,66 @@ mod tests {
         assert!(!fits(70) && fits(138));
     }
 
+    /// Each way takes less than the one before it with as many pieces, and the first one that fits is taken: what it needs is there.
+    #[test]
+    fn as_much_stays_as_fits() {
+        for (lanes, layout) in [(1, Layout::Auto), (3, Layout::Split), (2, Layout::Roles)] {
+            for log_rows in [3, 10, 20, 24, 28] {
+                let (sizes, plan) = (plonk_sizes(1 << log_rows), Plan::new(lanes, lanes, layout));
+                let needs =
+                    |plan: &Plan| -> Vec<u64> { plan.memory::<Bn254>(sizes).iter().map(LaneBytes::need).collect() };
+                let mut before: Option<Vec<u64>> = None;
+                for stay in Stay::ways() {
+                    let own = needs(&Plan { stay, ..plan.clone() });
+                    if stay.pieces > 1 && log_rows > 3 {
+                        assert!(before.is_none_or(|before| before.iter().zip(&own).all(|(a, b)| b <= a)), "{stay:?}");
+                    }
+                    let found = plan.clone().within::<Bn254>(sizes, &own);
+                    assert!(needs(&found).iter().zip(&own).all(|(need, free)| need <= free), "{stay:?}");
+                    // A byte less on any lane, and it is another way, if there is one that takes less.
+                    for lane in 0..own.len() {
+                        let mut less = own.clone();
+                        less[lane] -= 1;
+                        let other = plan.clone().within::<Bn254>(sizes, &less);
+                        let fits = needs(&other).iter().zip(&less).all(|(need, free)| need <= free);
+                        assert!(fits || Some(other.stay) == Stay::ways().last(), "{stay:?}");
+                        assert!(other.stay != stay || !fits);
+                    }
+                    before = Some(own);
+                }
+                assert_eq!(plan.clone().within::<Bn254>(sizes, &vec![u64::MAX; lanes]), plan);
+            }
+        }
+    }
+
+    /// What is asked for: 2^24 rows within 70 GiB with all of the key there, and within a third of that.
+    #[test]
+    fn a_key_of_2_to_the_24_fits_into_little() {
+        let within = |gib: u64| Plan::new(1, 1, Layout::Auto).within::<Bn254>(plonk_sizes(1 << 24), &[gib * GIB]).stay;
+        assert_eq!(within(70), Stay::ALL);
+        let Stay { cosets, polynomials, powers, pieces } = within(40);
+        assert!(!cosets && polynomials && powers && pieces == 1, "{pieces}");
+        let Stay { cosets, polynomials, .. } = within(24);
+        assert!(!cosets && polynomials);
+        let Stay { cosets, polynomials, .. } = within(16);
+        assert!(!cosets && !polynomials);
+    }
+
     #[test]
     fn no_size_overflows() {
-        let sizes = Sizes { domain: usize::MAX / 2, powers: usize::MAX, vectors: 99 };
+        let sizes = Sizes { domain: usize::MAX / 2, powers: usize::MAX, vectors: PLONK_VECTORS };
         assert_eq!(Plan::new(1, 1, Layout::Auto).memory::<Bn254>(sizes)[0].need(), u64::MAX);
     }
 
     #[test]
     fn a_plan_prints_itself() {
-        assert_eq!(Plan::new(2, 2, Layout::Auto).to_string(), "sums over 2 lanes, cosets on 0, 1, 0");
+        let is = |plan: Plan, text: &str| assert_eq!(plan.to_string(), format!("{text}\nall of the key stays"));
+        is(Plan::new(2, 2, Layout::Auto), "sums over 2 lanes, cosets on 0, 1, 0");
         let plan = Plan::new(3, 1, Layout::Auto);
-        assert_eq!(plan.to_string(), "sums over 1 lane, cosets on 0, 0, 0");
-        let plan = Plan { basis: true, ..plan };
-        assert_eq!(plan.to_string(), "sums over 1 lane, cosets on 0, 0, 0, columns by their values");
+        is(plan.clone(), "sums over 1 lane, cosets on 0, 0, 0");
+        is(Plan { basis: true, ..plan }, "sums over 1 lane, cosets on 0, 0, 0, columns by their values");
+        let [lane] = memory(20, &Plan::new(1, 1, Layout::Auto))[..] else { panic!() };
+        let text = "key 1528 MiB, powers of tau 65, a proof 1281, with what is kept back 3065 at least";
+        assert_eq!(lane.to_string(), text);
     }
 }

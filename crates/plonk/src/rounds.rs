@@ -68,7 +68,7 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     drop(columns);
     let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
     let committing = work.commit([&z], &SUMS[3..4])?;
-    let rows = on_cosets.into_iter().zip(product_rows(work, of_z)?).collect();
+    let rows = on_cosets.into_iter().zip(product_rows(work, of_z)?).map(|(columns, z)| columns.zip(z)).collect();
     points.extend(work.committed(committing)?);
 
     // Round 3: T1, T2 and T3.
@@ -87,8 +87,9 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
 
     // Round 4: the values of A, B, C, S1 and S2 at xi, and of Z at xi w. What opens Z needs no more than that.
     let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
-    let [s1, s2] = [5, 6].map(|i| &of.core.polynomials[i]);
-    let mut pending = work.evaluate([&a, &b, &c, s1, s2].map(|polynomial| (polynomial, xi)))?;
+    let [s1, s2] = [work.polynomial(5)?, work.polynomial(6)?];
+    let mut pending = work.evaluate([&a, &b, &c, &s1, &s2].map(|polynomial| (polynomial, xi)))?;
+    drop((s1, s2));
     let (zw, wxiw) = work.opened(work.copied(&z)?, xi * work.root())?;
     pending.push(zw);
     let committing = work.commit([&wxiw], &SUMS[8..])?;
@@ -158,12 +159,18 @@ fn linearisation<C: Curve, B: PlonkBackend<C>>(
     let of_parts = [-zh, -zh * xin, -zh * xin.square()];
     let constant = pi - alpha * p * zw * (c + gamma) - alpha.square() * l1;
     let values = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2;
-    work.request.enqueue(FIRST, "linearisation", || {
-        let key = work.key.polynomials.iter().zip(of_key);
+    let there = work.key.polynomials.there();
+    let mut sum = work.request.enqueue(FIRST, "linearisation", || {
+        let key = there.iter().zip(of_key);
         let terms: Vec<_> =
             key.chain(polynomials.into_iter().zip(of_proof)).chain(parts.iter().zip(of_parts)).collect();
         let mut sum = work.combined(n + 6, &terms)?;
         work.add_few(&mut sum, 0, &[constant - values])?;
         Ok(sum)
-    })
+    })?;
+    // Those that are not there come one by one.
+    if there.is_empty() {
+        work.add_polynomials(&mut sum, &of_key)?;
+    }
+    Ok(sum)
 }

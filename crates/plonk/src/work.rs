@@ -200,15 +200,19 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
     /// The values of the grand product: the first is 1, each next one is the last times what its row gives.
     pub(crate) fn grand_product(&self, columns: &[B::Buf<Mont>; 3], beta: C::Fr, gamma: C::Fr) -> Result<B::Buf<Mont>> {
         let columns = columns.each_ref();
-        let x = &self.key.rows;
         let [k1, k2] = self.key.k;
         let [own, of_k1, of_k2] = [beta, beta * k1, beta * k2].map(C::mont);
         let (beta, gamma) = (C::mont(beta), C::mont(gamma));
+        let sigma = self.sigma()?;
+        let mut product = self.request.enqueue(FIRST, "grand product", || {
+            let places = sigma.each_ref().map(|of| &**of);
+            PlonkRows::<C>::permuted_rows(self.backend, columns, places, [beta; 3], gamma)
+        })?;
+        drop(sigma);
+        let x = self.rows()?;
         self.request.enqueue(FIRST, "grand product", || {
-            let places = self.key.sigma.each_ref();
-            let mut product = PlonkRows::<C>::permuted_rows(self.backend, columns, places, [beta; 3], gamma)?;
             BatchInverse::<C>::batch_inverse(self.backend, &mut product)?;
-            let above = PlonkRows::<C>::permuted_rows(self.backend, columns, [x; 3], [own, of_k1, of_k2], gamma)?;
+            let above = PlonkRows::<C>::permuted_rows(self.backend, columns, [&x; 3], [own, of_k1, of_k2], gamma)?;
             VecOps::<C>::mul(self.backend, &mut product, &above)?;
             // The product of all is 1, unless the permutation does not belong to the gates, or a device erred when it was loaded: the verifier
             // notices, and which of them it was shows when the proof is made again.

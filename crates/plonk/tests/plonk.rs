@@ -4,6 +4,8 @@
 mod basis;
 #[path = "plonk/fflonk.rs"]
 mod fflonk;
+#[path = "plonk/stay.rs"]
+mod stay;
 mod support;
 
 use ark_ec::CurveGroup;

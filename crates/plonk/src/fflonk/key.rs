@@ -2,8 +2,8 @@
 
 use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{check_counts, check_signals, on_one_lane, Core, Worth};
-use crate::plan::{LaneBytes, Plan, Sizes};
+use crate::key::{check_counts, check_signals, least_of, on_one_lane, Core, Worth};
+use crate::plan::{LaneBytes, Plan, Sizes, Vectors};
 use crate::{Error, Layout, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Mont, Stored, Unaligned};
 use tandem_proof::powers::{check_powers as check_all, power};
@@ -112,8 +112,14 @@ pub fn working_bytes(domain: usize) -> u64 {
     on_one_lane::<Bn254>(sizes(domain)).beside()
 }
 
-/// Most vectors, of as many elements as rows, that a proof holds at once on one lane.
-pub(crate) const VECTORS: usize = 50;
+/// Bytes of one device's memory that such a key and a proof take at least, and what of the host's then lies there for them
+/// ([`crate::least_bytes`]).
+pub fn least_bytes(domain: usize) -> (u64, u64) {
+    least_of::<Bn254>(sizes(domain))
+}
+
+/// Most vectors that a proof holds at once on one lane.
+pub(crate) const VECTORS: Vectors = Vectors { there: 50, anew: 50 };
 
 fn sizes(domain: usize) -> Sizes {
     Sizes { domain, powers: powers(domain), vectors: VECTORS }
@@ -159,5 +165,10 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     /// Which lane does what.
     pub fn plan(&self) -> &Plan {
         &self.core.plan
+    }
+
+    /// What it and a proof take of each lane that has a part in it.
+    pub fn memory(&self) -> &[LaneBytes] {
+        &self.core.memory
     }
 }

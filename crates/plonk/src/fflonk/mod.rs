@@ -15,7 +15,7 @@ mod verify;
 pub(crate) use key::PLACES;
 #[cfg(test)]
 pub(crate) use key::VECTORS;
-pub use key::{check_powers, device_bytes, working_bytes, KeyView, OwnedKey, ProvingKey};
+pub use key::{check_powers, device_bytes, least_bytes, working_bytes, KeyView, OwnedKey, ProvingKey};
 pub use prove::{prove_verified, Made};
 pub use setup::{setup, KeySink, Part};
 pub use verify::PreparedKey;

@@ -79,13 +79,14 @@ fn joined<B: PlonkBackend<Bn254>>(
 
 /// C0, from the key's polynomials.
 fn c0<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>) -> Result<B::Buf<Mont>> {
-    work.request.enqueue(FIRST, "join", || {
-        let mut c0 = work.zeros(8 * work.key.shape.domain)?;
-        for (polynomial, place) in work.key.polynomials.iter().zip(PLACES) {
-            VecOps::<Bn254>::add_scaled(work.backend, &mut c0, place, 8, polynomial, Bn254::mont(Fr::ONE))?;
-        }
-        Ok(c0)
-    })
+    let mut c0 = work.request.enqueue(FIRST, "join", || work.zeros(8 * work.key.shape.domain))?;
+    for (number, place) in PLACES.into_iter().enumerate() {
+        let polynomial = work.polynomial(number)?;
+        work.request.enqueue(FIRST, "join", || {
+            VecOps::<Bn254>::add_scaled(work.backend, &mut c0, place, 8, &polynomial, Bn254::mont(Fr::ONE))
+        })?;
+    }
+    Ok(c0)
 }
 
 /// A sum of multiples of polynomials with at most 9n coefficients.
@@ -117,8 +118,8 @@ fn proof<B: PlonkBackend<Bn254>>(
     };
     let mut wires = [wire(0)?, wire(1)?, wire(2)?];
     let mut on_cosets = column_rows(work, 0..2, &mut wires)?;
-    let t0 = quotient_of_gates(work, &on_cosets, work.publics(&x)?)?;
     let [a, b, c] = wires.each_ref().map(Polynomial::coefficients);
+    let t0 = quotient_of_gates(work, [a, b, c], &on_cosets, work.publics(&x)?)?;
     let one = std::slice::from_ref::<B::Buf<Mont>>;
     let c1 = joined(work, &[one(a), one(b), one(c), &t0], 8 * n)?;
     drop(t0);
@@ -134,18 +135,19 @@ fn proof<B: PlonkBackend<Bn254>>(
     drop(columns);
     let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
     let permuted = Permuted { beta: at.beta, gamma: at.gamma, k: key.verifying.k };
-    let [t1, t2] = quotients_of_product(work, on_cosets, of_z, &permuted)?;
+    let [t1, t2] = quotients_of_product(work, [a, b, c], on_cosets, of_z, &permuted)?;
     let c2 = joined(work, &[one(&z), &t1, &t2], 9 * n)?;
     let p2 = commit(work, &c2, "MSM C2")?;
 
     // Round 3
     at.second(&p2);
     let (xi, xiw) = (at.xi(), at.xi() * verifier.roots().w);
-    let [qm, ql, qr, qo, qc, s1, s2, s3] = &work.key.polynomials[..] else {
-        return Err(crate::coset::incomplete().into());
-    };
-    let mut pending =
-        work.evaluate([ql, qr, qm, qo, qc, s1, s2, s3, a, b, c, &z].map(|polynomial| (polynomial, xi)))?;
+    // Ql, Qr, Qm, Qo, Qc, S1, S2 and S3
+    let mut pending = Vec::with_capacity(18);
+    for number in [1, 2, 0, 3, 4, 5, 6, 7] {
+        pending.extend(work.evaluate([(&*work.polynomial(number)?, xi)])?);
+    }
+    pending.extend(work.evaluate([a, b, c, &z].map(|polynomial| (polynomial, xi)))?);
     let at_xiw = [&z, &t1[0], &t1[1], &t2[0], &t2[1], &t2[2]].map(|polynomial| (polynomial, xiw));
     pending.extend(work.evaluate(at_xiw)?);
     let mut values = work.evaluated(pending)?;
