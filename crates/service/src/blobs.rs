@@ -59,8 +59,6 @@ pub(crate) enum Source {
 pub(crate) enum Content<'a> {
     /// Read from any place in it, by any thread.
     File(File),
-    /// As it was before it was sealed, in memory ([`crate::held`]).
-    Held(File),
     Stream(Box<dyn Read + 'a>),
 }
 
@@ -70,7 +68,7 @@ pub(crate) type Opened<'a> = (Content<'a>, u64);
 impl Read for Content<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
-            Content::File(file) | Content::Held(file) => file.read(to),
+            Content::File(file) => file.read(to),
             Content::Stream(stream) => stream.read(to),
         }
     }

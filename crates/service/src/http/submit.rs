@@ -9,6 +9,7 @@ use crate::blobs::{random_name, Part};
 use crate::core::Core;
 use crate::store::{Form, KeyRow, NewJob, StoreError, Submitted};
 use crate::traces::Parent;
+use crate::worker::Offer;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, StatusCode};
@@ -178,8 +179,8 @@ pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Sub
         core.metrics.add("tandem_submitted_bytes_total", &[], *bytes as f64);
         core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
     }
-    if submitted.iter().any(|job| job.is_new) {
-        core.wake();
+    if let Some(job) = submitted.iter().find(|job| job.is_new) {
+        core.wake_for(&job.id);
         if has_inputs {
             core.wake_calculators();
         }
@@ -229,8 +230,17 @@ pub(crate) async fn take<S: Source + 'static>(
     })
     .await?;
     let Begun { key, id, form, part } = begun;
-    let room = || if form == Form::Witness { core.held.take(most) } else { None };
-    let (part, held) = reader.within(most)?.into_part(part, room).await?;
+    let reader = reader.within(most)?;
+    let said = reader.said();
+    let room = || {
+        let held = if form == Form::Witness { core.held.take(most) } else { None };
+        // A worker may read it while it comes: only what is accepted below is proved.
+        if let (Some(held), Some(bytes)) = (&held, said) {
+            core.offer(Offer { job: id.clone(), key: key.hash.clone(), bytes, held: Arc::downgrade(held) });
+        }
+        held
+    };
+    let (part, held) = reader.into_part(part, room).await?;
     blocking(core, move |core| {
         let now = core.now_ms();
         let job = Begun { key, id, form, part }.keep(&of, &wanted, now)?;

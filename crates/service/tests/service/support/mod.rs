@@ -103,6 +103,7 @@ fn work(device: &str, folder: &Path) {
             "freeze" => kill(own, Signal::SIGSTOP).unwrap(),
             "slow" => std::thread::sleep(Duration::from_secs(4)),
             "hang" => std::thread::sleep(Duration::from_secs(3600)),
+            "note" => std::fs::write(folder.join("noted"), "").unwrap(),
             "panic" => panic!("as the test wants it"),
             "pause" => {
                 std::fs::write(folder.join("paused"), "").unwrap();
