@@ -336,6 +336,7 @@ impl Core {
         if let Some(traces) = &self.traces {
             traces.note(&self.metrics, id);
         }
+        let blob = blob.filter(|blob| !blob.is_empty());
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }

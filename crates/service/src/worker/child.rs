@@ -419,7 +419,7 @@ impl Worker<'_> {
             match (error.kind(), from) {
                 (ErrorKind::InvalidData, _) => ("key_lost", reason, false),
                 // A node that has a copy may take the job, and publishes the key again.
-                (ErrorKind::NotFound, _) | (_, Source::File(_)) => ("key_lost", reason, true),
+                (ErrorKind::NotFound, _) | (_, Source::File(_) | Source::Here(_)) => ("key_lost", reason, true),
                 (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
             }
         })?;
@@ -504,9 +504,9 @@ fn read(
         let reason = format!("the witness: {e}");
         // One that is damaged stays so; one that is gone may be there for another node, whose folder is mounted.
         match (e.kind(), &order.witness) {
-            (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_)) => lost(reason),
+            (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_) | Source::Here(_)) => lost(reason),
             (ErrorKind::NotFound, Source::File(_)) => ("witness_lost", reason, order.key.from.is_some()),
-            (_, Source::File(_)) => ("witness_lost", reason, true),
+            (_, Source::File(_) | Source::Here(_)) => ("witness_lost", reason, true),
             (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
         }
     };

@@ -4,6 +4,7 @@ use super::hands::{Hand, Hands, Offer};
 use super::loads::{Loaded, Loads};
 use super::process::{Process, Trouble};
 use super::protocol::{receive, send, send_with, Ahead, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use crate::blobs::Source;
 use crate::core::{self, Core, GIVEN_BACK, STORAGE_FAILED};
 use crate::log::log;
 use crate::objects::SECRET_VARIABLES;
@@ -593,7 +594,7 @@ fn order(core: &Core, claim: &Claim, is_ahead: bool) -> Order {
         attempt: lease.attempt,
         rank: claim.rank,
         key: core.key_file(key),
-        witness: core.witnesses.source(&claim.witness),
+        witness: claim.content.clone().map_or_else(|| core.witnesses.source(&claim.witness), Source::Here),
         witness_bytes: claim.witness_bytes,
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
         held: Mutex::default(),

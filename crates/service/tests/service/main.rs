@@ -14,6 +14,7 @@ mod many;
 mod nodes;
 mod objects;
 mod overview;
+mod small;
 mod store;
 mod support;
 mod tls;

@@ -102,6 +102,7 @@ fn job(id: &str, priority: i64) -> NewJob {
         form: Form::Witness,
         witness: format!("{id}.wtns"),
         witness_bytes: 1,
+        content: None,
         batch: None,
         priority,
         deadline_ms: None,
