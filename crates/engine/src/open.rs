@@ -9,7 +9,7 @@ use crate::resident::StagedFor;
 use crate::synthetic::SyntheticKey;
 use crate::team::{DynProver, SingleProver};
 use crate::witness::StagedWitness;
-use crate::{DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Witness};
+use crate::{DeviceChoice, DeviceReport, Error, Key, KeyCheck, KeyInfo, Progress, Proved, Result, Witness};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -293,12 +293,13 @@ impl Engine {
         Witness::read_in(path, Some(key.info()), |count| self.team.host_buf(count).ok())
     }
 
-    /// Reads what a `.wtns` file holds from front to back for a key ([`Engine::read_witness_for`]): the header comes before the values, as all tools write them. `name` stands for it in messages.
+    /// Reads what a `.wtns` file holds from front to back for a key of which this is known ([`Engine::read_witness_for`]): the header comes
+    /// before the values, as all tools write them. `name` stands for it in messages. The key need not be loaded.
     ///
     /// # Errors
     /// As for [`Engine::read_witness_for`].
-    pub fn read_witness_from(&self, from: impl std::io::Read, name: &Path, key: &Key) -> Result<Witness> {
-        Witness::read_from(from, name, key.info(), |count| self.team.host_buf(count).ok())
+    pub fn read_witness_from(&self, from: impl std::io::Read, name: &Path, key: &KeyInfo) -> Result<Witness> {
+        Witness::read_from(from, name, key, |count| self.team.host_buf(count).ok())
     }
 
     /// Loads a key that was made up and not read from a file, and takes a witness of it.

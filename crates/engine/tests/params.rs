@@ -111,7 +111,7 @@ fn a_witness_with_sides_needs_no_circuit() {
 
     let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap();
     let key = engine.load_key(&files.at("params"), KeyCheck::Once, &Silent).unwrap();
-    let stream = |bytes: &[u8]| engine.read_witness_from(bytes, &path, &key);
+    let stream = |bytes: &[u8]| engine.read_witness_from(bytes, &path, key.info());
     let read = || engine.read_witness_for(&path, &key).unwrap();
     for witness in [read(), stream(&bytes).unwrap(), Witness::read_for(&path, key.info()).unwrap()] {
         let proved = engine.prove(&key, &witness, &Silent).unwrap();

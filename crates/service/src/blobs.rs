@@ -24,6 +24,7 @@ pub(crate) struct Blobs {
     place: Place,
 }
 
+#[derive(Clone)]
 enum Place {
     /// For this user alone; `syncs`: files outlive a loss of power.
     Folder { folder: PathBuf, syncs: bool },
@@ -53,14 +54,28 @@ pub(crate) enum Root {
 pub(crate) enum Source {
     File(PathBuf),
     Object(Object),
+    /// The blob itself, which came from the database.
+    Here(#[serde(with = "base64_text")] Vec<u8>),
+}
+
+/// Bytes in a message.
+mod base64_text {
+    use base64::prelude::{Engine, BASE64_STANDARD};
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 /// The content of a blob, as it is stored.
 pub(crate) enum Content<'a> {
     /// Read from any place in it, by any thread.
     File(File),
-    /// As it was before it was sealed, in memory ([`crate::held`]).
-    Held(File),
     Stream(Box<dyn Read + 'a>),
 }
 
@@ -70,7 +85,7 @@ pub(crate) type Opened<'a> = (Content<'a>, u64);
 impl Read for Content<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
-            Content::File(file) | Content::Held(file) => file.read(to),
+            Content::File(file) => file.read(to),
             Content::Stream(stream) => stream.read(to),
         }
     }
@@ -109,8 +124,13 @@ pub(crate) fn write_at(file: &File, mut at: u64, content: &[impl AsRef<[u8]>]) -
 }
 
 enum Sink {
+    /// Nowhere yet: a place and a name for what turns out to be no small blob.
+    Later(Place, String),
     File(FilePart),
-    Upload { upload: Upload, name: String },
+    Upload {
+        upload: Upload,
+        name: String,
+    },
 }
 
 struct FilePart {
@@ -179,6 +199,7 @@ impl Source {
                 let bytes = content.size();
                 Ok((Content::Stream(Box::new(content)), bytes))
             }
+            Source::Here(bytes) => Ok((Content::Stream(Box::new(&bytes[..])), bytes.len() as u64)),
         }
     }
 
@@ -187,6 +208,7 @@ impl Source {
         match self {
             Source::File(path) => path.display().to_string(),
             Source::Object(object) => format!("{object:?}"),
+            Source::Here(_) => "what the database has".into(),
         }
     }
 }
@@ -221,20 +243,13 @@ impl Blobs {
     /// Begins the blob of this name; `hasher` is what its content goes through. With a key it is sealed.
     pub(crate) fn create(&self, name: &str, hasher: blake3::Hasher, key: Option<&BlobKey>) -> io::Result<Part> {
         let sealer = key.map(Sealer::new).transpose()?;
-        let (folder, syncs, publish) = match &self.place {
-            Place::Folder { folder, syncs } => (folder, *syncs, None),
-            // What is lost of a copy is read from the bucket again.
-            Place::Bucket { bucket, at, staged: Some(folder) } => (folder, false, Some((bucket.clone(), *at))),
-            Place::Bucket { bucket, at, staged: None } => {
-                let sink = Sink::Upload { upload: Upload::new(bucket, object(at, name)), name: name.into() };
-                return Ok(Part { sink, hasher, bytes: 0, sealer });
-            }
-        };
-        let path = folder.join(random_name()? + PART);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let folder = folder.clone();
-        let sink = Sink::File(FilePart { folder, path, file, syncs, is_kept: false, publish });
-        Ok(Part { sink, hasher, bytes: 0, sealer })
+        Ok(Part { sink: self.place.sink(name)?, hasher, bytes: 0, sealer })
+    }
+
+    /// [`Blobs::create`] for a blob that may turn out to be small, of one sealed piece: then [`Part::keep`] gives it instead of storing it.
+    pub(crate) fn create_later(&self, name: &str, hasher: blake3::Hasher, key: &BlobKey) -> io::Result<Part> {
+        let sink = Sink::Later(self.place.clone(), name.into());
+        Ok(Part { sink, hasher, bytes: 0, sealer: Some(Sealer::new(key)?) })
     }
 
     /// Removes a blob, or sees to it that it is removed soon. That it is gone already is no error.
@@ -262,7 +277,7 @@ impl Blobs {
         let mut part = self.create(name, blake3::Hasher::new(), None)?;
         copy(path, |piece| part.write(piece))?;
         same(part.hash(), hash)?;
-        part.keep(name)
+        part.keep(name).map(drop)
     }
 
     /// Names and bytes of all blobs whose names begin so.
@@ -304,6 +319,52 @@ impl Blobs {
             }
         }
         Ok(swept)
+    }
+}
+
+impl Place {
+    /// Where the blob of this name is written.
+    fn sink(&self, name: &str) -> io::Result<Sink> {
+        let (folder, syncs, publish) = match self {
+            Place::Folder { folder, syncs } => (folder, *syncs, None),
+            // What is lost of a copy is read from the bucket again.
+            Place::Bucket { bucket, at, staged: Some(folder) } => (folder, false, Some((bucket.clone(), *at))),
+            Place::Bucket { bucket, at, staged: None } => {
+                return Ok(Sink::Upload { upload: Upload::new(bucket, object(at, name)), name: name.into() });
+            }
+        };
+        let path = folder.join(random_name()? + PART);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Sink::File(FilePart { folder: folder.clone(), path, file, syncs, is_kept: false, publish }))
+    }
+}
+
+impl Sink {
+    /// Makes the place that was put off.
+    fn open(&mut self) -> io::Result<()> {
+        if let Sink::Later(place, name) = self {
+            *self = place.sink(name)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.open()?;
+        match self {
+            Sink::File(part) => part.file.write(bytes),
+            Sink::Upload { upload, .. } => upload.write(bytes),
+            Sink::Later(..) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(part) => part.file.flush(),
+            Sink::Upload { upload, .. } => upload.flush(),
+            Sink::Later(..) => Ok(()),
+        }
     }
 }
 
@@ -356,13 +417,9 @@ impl Part {
 
     /// [`Part::write`] of what is hashed elsewhere.
     pub(crate) fn store(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let to: &mut dyn Write = match &mut self.sink {
-            Sink::File(part) => &mut part.file,
-            Sink::Upload { upload, .. } => upload,
-        };
         match &mut self.sealer {
-            Some(sealer) => sealer.push(bytes, to)?,
-            None => to.write_all(bytes)?,
+            Some(sealer) => sealer.push(bytes, &mut self.sink)?,
+            None => self.sink.write_all(bytes)?,
         }
         self.bytes += bytes.len() as u64;
         Ok(())
@@ -370,6 +427,9 @@ impl Part {
 
     /// Where its content is written in any order, if nothing of it is and it is a file; [`Part::placed`] ends that.
     pub(crate) fn begin_placed(&mut self) -> io::Result<Option<Placed>> {
+        if self.bytes == 0 {
+            self.sink.open()?;
+        }
         match &self.sink {
             Sink::File(part) if self.bytes == 0 => {
                 Ok(Some(Placed { file: part.file.try_clone()?, sealer: self.sealer.take() }))
@@ -392,7 +452,7 @@ impl Part {
     pub(crate) fn path(&self) -> &Path {
         match &self.sink {
             Sink::File(part) => &part.path,
-            Sink::Upload { .. } => Path::new(""),
+            Sink::Upload { .. } | Sink::Later(..) => Path::new(""),
         }
     }
 
@@ -400,26 +460,34 @@ impl Part {
         self.hasher.finalize()
     }
 
-    /// Gives the blob its name, when it is whole. What is uploaded as it comes has the name that it began with.
-    pub(crate) fn keep(self, name: &str) -> io::Result<()> {
+    /// Gives the blob its name, when it is whole, or is given back itself where it is small. What is uploaded as it comes has the name that
+    /// it began with.
+    pub(crate) fn keep(self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let hash = self.hash().to_hex();
         let Part { sink, sealer, .. } = self;
         match sink {
+            Sink::Later(..) => {
+                let mut blob = Vec::new();
+                sealer.map_or(Ok(()), |mut sealer| sealer.finish(&mut blob))?;
+                return Ok(Some(blob));
+            }
             Sink::Upload { mut upload, name: own } => {
                 if own != name {
                     return Err(io::Error::other("a blob that is uploaded has its name from the beginning"));
                 }
                 sealer.map_or(Ok(()), |mut sealer| sealer.finish(&mut upload))?;
-                upload.finish()
+                upload.finish()?;
             }
             Sink::File(mut part) => {
                 sealer.map_or(Ok(()), |mut sealer| sealer.finish(&mut part.file))?;
                 part.keep(name)?;
                 let publishes = part.publish.take();
-                publishes
-                    .map_or(Ok(()), |(bucket, at)| publish(&bucket, &part.folder.join(name), &object(at, name), &hash))
+                publishes.map_or(Ok(()), |(bucket, at)| {
+                    publish(&bucket, &part.folder.join(name), &object(at, name), &hash)
+                })?;
             }
         }
+        Ok(None)
     }
 }
 

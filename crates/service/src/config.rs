@@ -140,6 +140,8 @@ pub struct Config {
     pub witness_memory_mib: u64,
     /// MiB of witnesses that wait for a worker in memory beside their blobs.
     pub held_memory_mib: u64,
+    /// Whether witnesses of at most 64 KiB lie in the database instead of in blobs.
+    pub small_in_database: bool,
     /// The key that witnesses are encrypted with; without it a file of the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness_key: Option<PathBuf>,
@@ -225,6 +227,7 @@ impl Default for Config {
             in_hand: 4,
             witness_memory_mib: 4096,
             held_memory_mib: 1024,
+            small_in_database: true,
             witness_key: None,
             calculators: 2,
             calculator_memory_mib: 8 << 10,

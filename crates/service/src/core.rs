@@ -14,7 +14,7 @@ use crate::store::{
 };
 use crate::traces::{Collector, Traces};
 use crate::worker::protocol::KeyFile;
-use crate::worker::{have, Slot};
+use crate::worker::{have, Offer, Slot};
 use crate::Role;
 use rustls::ServerConfig;
 use std::collections::HashMap;
@@ -185,6 +185,22 @@ impl Core {
         self.slots.iter().for_each(|slot| slot.wake(self.config.in_hand));
     }
 
+    /// [`Core::wake`] where a job is there that a worker may have read ahead: that one first.
+    pub(crate) fn wake_for(&self, job: &str) {
+        self.slots.iter().filter(|slot| slot.reads(job)).for_each(|slot| slot.wake(self.config.in_hand));
+        self.wake();
+    }
+
+    /// Has the worker that is likely to get a job read its witness while it comes. That it is another one costs a read.
+    pub(crate) fn offer(&self, offer: Offer) {
+        let would = |slot: &&Slot| slot.would_read(&offer.key, self.config.in_hand);
+        if let Some((_, slot)) =
+            self.slots.iter().filter_map(|slot| Some((would(&slot)?, slot))).min_by_key(|(jobs, _)| *jobs)
+        {
+            slot.offer(offer);
+        }
+    }
+
     /// There may be inputs of which a witness is to be calculated.
     pub(crate) fn wake_calculators(&self) {
         self.calculators.iter().for_each(Calculator::wake);
@@ -320,6 +336,7 @@ impl Core {
         if let Some(traces) = &self.traces {
             traces.note(&self.metrics, id);
         }
+        let blob = blob.filter(|blob| !blob.is_empty());
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }

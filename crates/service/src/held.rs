@@ -5,10 +5,11 @@
 //! and no core dump shows a witness. It is overwritten when the last that needs it lets go, and is used again: pages that are there are
 //! filled several times as fast as fresh ones.
 
+use crate::coming::Progress;
 use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,6 +84,7 @@ pub(crate) struct Held {
     sheet: Option<Sheet>,
     written: AtomicU64,
     has_failed: AtomicBool,
+    progress: Progress,
     room: Arc<Room>,
 }
 
@@ -92,9 +94,25 @@ impl Held {
         let Some(sheet) = &self.sheet else { return };
         let bytes: usize = content.iter().map(|part| part.as_ref().len()).sum();
         self.written.fetch_max(at.saturating_add(bytes as u64).min(sheet.bytes), Ordering::SeqCst);
-        if crate::blobs::write_at(&sheet.file, at, content).is_err() {
-            self.has_failed.store(true, Ordering::SeqCst);
+        match crate::blobs::write_at(&sheet.file, at, content) {
+            Ok(()) => self.progress.add(at, bytes as u64),
+            Err(_) => self.has_failed.store(true, Ordering::SeqCst),
         }
+    }
+
+    /// For a worker that reads it while it is written, if none ever was to; `None` where there is no pipe to be had, too.
+    pub(crate) fn begin_ahead(&self) -> Option<PipeReader> {
+        self.progress.begin().ok().flatten()
+    }
+
+    /// What a worker has read of it does not count any more.
+    pub(crate) fn end_ahead(&self) {
+        self.progress.end();
+    }
+
+    /// Before which byte it is all there, while a worker reads it.
+    pub(crate) fn ahead(&self) -> Option<u64> {
+        self.progress.told()
     }
 
     /// Whether everything that was to be written is there.
@@ -111,6 +129,8 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(mut sheet) = self.sheet.take() else { return };
+        // Before the memory is used for another one.
+        self.progress.end();
         sheet.written = self.written.load(Ordering::SeqCst);
         // To overwrite takes milliseconds: a thread does it. Where it has ended, the system takes the pages.
         if let Err(back) = self.room.used.send(sheet) {
@@ -144,8 +164,8 @@ impl Room {
                 }
             },
         };
-        let (written, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
-        Some(Arc::new(Held { sheet: Some(sheet), written, has_failed, room: self.clone() }))
+        let (written, has_failed, progress) = (AtomicU64::new(0), AtomicBool::new(false), Progress::default());
+        Some(Arc::new(Held { sheet: Some(sheet), written, has_failed, progress, room: self.clone() }))
     }
 
     /// Keeps it for the worker that gets the job.
@@ -345,6 +365,7 @@ mod tests {
         assert_eq!(room.bytes(), [3 * MIB, MIB]);
         assert!(room.take(2 * MIB).is_none());
         drop(large);
+        wait_for(&room, [0, 4 * MIB]);
         // So do files, of which each takes descriptors.
         let many: Vec<_> = std::iter::from_fn(|| room.take(1000)).collect();
         assert_eq!(many.len(), MOST);

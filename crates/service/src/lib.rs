@@ -8,6 +8,7 @@
 mod blobs;
 mod calculate;
 pub mod client;
+mod coming;
 mod config;
 mod core;
 mod grpc;

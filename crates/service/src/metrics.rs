@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 const BUCKETS: [f64; 10] = [0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1800.0, f64::INFINITY];
 
 /// All metrics and what they count.
-const METRICS: [(&str, &str); 36] = [
+const METRICS: [(&str, &str); 37] = [
     ("tandem_jobs", "Jobs by state and priority"),
     ("tandem_oldest_pending_seconds", "Age of the oldest job that waits, by priority"),
     ("tandem_worker_ready", "Whether the worker's device is open"),
@@ -46,6 +46,7 @@ const METRICS: [(&str, &str); 36] = [
     ("tandem_unwritten_results", "Results that wait for the database"),
     ("tandem_witness_bytes_total", "Bytes of witnesses that went to the worker's device"),
     ("tandem_witnesses_given_total", "Witnesses that workers were given, by whether from memory or from the blob"),
+    ("tandem_witnesses_read_ahead_total", "Witnesses that were read while they came, and then proved"),
     ("tandem_worker_restarts_total", "Times that the worker was started again"),
     ("tandem_wrong_proofs_total", "Proofs of the worker's device that failed their check"),
 ];

@@ -232,14 +232,11 @@ impl<'a> Opener<'a> {
                 found.and_then(|()| file.read_exact_at(&mut tag, place + piece.len() as u64)).map_err(cut)?;
                 open(at, piece, tag)
             }),
-            Content::Held(file) => {
-                by_threads(to, |at, piece| file.read_exact_at(piece, (first + at as u64) * PIECE as u64).map_err(cut))
-            }
         }
     }
 }
 
-fn cut(error: io::Error) -> io::Error {
+pub(crate) fn cut(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::UnexpectedEof => damaged("it is cut off"),
         _ => error,
@@ -255,7 +252,7 @@ fn each_piece(to: &mut [u8], first: usize, mut fill: impl FnMut(usize, &mut [u8]
 }
 
 /// [`each_piece`] by [`THREADS`], of which the caller is one. Where fewer can be started, those that there are do it.
-fn by_threads(to: &mut [u8], fill: impl Fn(usize, &mut [u8]) -> io::Result<()> + Sync) -> io::Result<()> {
+pub(crate) fn by_threads(to: &mut [u8], fill: impl Fn(usize, &mut [u8]) -> io::Result<()> + Sync) -> io::Result<()> {
     if to.len() <= TOGETHER * PIECE {
         return each_piece(to, 0, fill);
     }
@@ -396,24 +393,6 @@ mod tests {
             file.read_exact_at(&mut blob, 0).unwrap();
             assert_eq!(file.metadata().unwrap().len(), blob.len() as u64);
             assert!(blob == sealed(&key, &content, &mut random), "{bytes}");
-        }
-    }
-
-    #[test]
-    fn what_is_held_is_read_as_it_is() {
-        let mut random = rand::rngs::StdRng::seed_from_u64(4);
-        let key = Seal::new([7; KEY]).of("a");
-        for bytes in [1, PIECE, TOGETHER * PIECE + 1, 3 * TOGETHER * PIECE + 7] {
-            let mut content = vec![0; bytes];
-            random.fill_bytes(&mut content);
-            // With room for more behind it.
-            let file = tempfile::tempfile().unwrap();
-            file.write_all_at(&[&content[..], &[0; 99]].concat(), 0).unwrap();
-            let held = || Content::Held(file.try_clone().unwrap());
-            assert!(opened_in_cuts(&key, bytes, held(), &mut random) == content, "{bytes}");
-            let mut found = vec![0; bytes];
-            Opener::new(held(), &key, bytes as u64).unwrap().read_exact(&mut found).unwrap();
-            assert!(found == content, "{bytes}");
         }
     }
 

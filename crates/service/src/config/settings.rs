@@ -1,7 +1,7 @@
 //! All settings.
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 50] = [
+pub const SETTINGS: [(&str, &str, &str); 51] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -59,6 +59,11 @@ pub const SETTINGS: [(&str, &str, &str); 50] = [
         "held_memory_mib",
         "TANDEM_SERVE_HELD_MEMORY_MIB",
         "MiB of witnesses that wait for a worker in memory beside their files; 0 holds none",
+    ),
+    (
+        "small_in_database",
+        "TANDEM_SERVE_SMALL_IN_DATABASE",
+        "true: sealed witnesses of at most 64 KiB lie in the database; false: they are blobs as others are",
     ),
     ("witness_key", "TANDEM_SERVE_WITNESS_KEY", "file of 32 bytes that witnesses are encrypted with; made where there is none"),
     ("calculators", "TANDEM_SERVE_CALCULATORS", "processes at a time that calculate witnesses of inputs"),

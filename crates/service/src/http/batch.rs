@@ -73,7 +73,8 @@ impl<'a> Files<'a> {
         if self.jobs.len() == ITEMS {
             return Err(Refusal::bad(format!("expected at most {ITEMS} files in a batch; send several")));
         }
-        let begun = Begun::new(self.core, &self.wanted.key, form)?;
+        // A batch has many: none of them stays in memory.
+        let begun = Begun::new(self.core, &self.wanted.key, form, false)?;
         let most = content_max(self.core, &begun.key, form);
         Ok(File { name: shown(name), most, begun })
     }

@@ -9,6 +9,7 @@ use crate::blobs::{random_name, Part};
 use crate::core::Core;
 use crate::store::{Form, KeyRow, NewJob, StoreError, Submitted};
 use crate::traces::Parent;
+use crate::worker::Offer;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, StatusCode};
@@ -111,8 +112,8 @@ pub(super) fn content_max(core: &Core, key: &KeyRow, form: Form) -> u64 {
 }
 
 impl Begun {
-    /// Begins the blob of a job of this key.
-    pub(super) fn new(core: &Core, key: &str, form: Form) -> Result<Begun, Refusal> {
+    /// Begins the blob of a job of this key. Where it `may_be_small`, a small witness is kept in memory until its job is there.
+    pub(super) fn new(core: &Core, key: &str, form: Form, may_be_small: bool) -> Result<Begun, Refusal> {
         let key = core.store.key(key)?.ok_or_else(|| StoreError::NoKey(key.into()))?;
         // What the content of a job is hashed with, begun with its key's, and with that of the program.
         let mut hasher = blake3::Hasher::new_keyed(&core.secret);
@@ -122,7 +123,12 @@ impl Begun {
             hasher.update(program.hash.as_bytes());
         }
         let id = random_name().map_err(|e| storage(&e))?;
-        let part = core.witnesses.create(&id, hasher, Some(&core.seal.of(&id))).map_err(|e| storage(&e))?;
+        let seal = core.seal.of(&id);
+        let part = match may_be_small && form == Form::Witness && core.config.small_in_database {
+            true => core.witnesses.create_later(&id, hasher, &seal),
+            false => core.witnesses.create(&id, hasher, Some(&seal)),
+        };
+        let part = part.map_err(|e| storage(&e))?;
         Ok(Begun { key, id, form, part })
     }
 
@@ -139,7 +145,7 @@ impl Begun {
                 "the witness is missing: the body is the .wtns file, or with Content-Type: application/json the inputs",
             ));
         }
-        part.keep(&id).map_err(|e| storage(&e))?;
+        let content = part.keep(&id).map_err(|e| storage(&e))?;
         Ok(NewJob {
             id: id.clone(),
             token: of.token.clone(),
@@ -149,6 +155,7 @@ impl Begun {
             form,
             witness: id,
             witness_bytes: bytes,
+            content,
             batch: None,
             priority: wanted.priority,
             deadline_ms: wanted.deadline_seconds.map(|seconds| now + seconds * 1000),
@@ -159,27 +166,28 @@ impl Begun {
 
 /// Submits jobs together: all of them, or none. Blobs that are not needed are removed.
 pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Submitted>, Refusal> {
-    let blobs: Vec<(String, u64)> = jobs.iter().map(|job| (job.witness.clone(), job.witness_bytes)).collect();
+    let blobs: Vec<_> =
+        jobs.iter().map(|job| (job.witness.clone(), job.witness_bytes, job.content.is_some())).collect();
     let has_inputs = jobs.iter().any(|job| job.form == Form::Inputs);
     let ageing = i64::from(core.config.ageing_seconds) * 1000;
     let submitted = core.store.submit_all(jobs, now, ageing, core.config.queue);
     let is_unknown = submitted.as_ref().is_err_and(StoreError::is_unknown);
-    for (at, (blob, _)) in blobs.iter().enumerate() {
+    for (at, (blob, _, is_small)) in blobs.iter().enumerate() {
         // A job that may have been written may need it.
         if !is_unknown && !submitted.as_ref().is_ok_and(|submitted| submitted[at].is_new) {
             core.held.forget(blob);
             // Should it stay, the next start sweeps it.
-            let _ = core.witnesses.remove(blob);
+            let _ = if *is_small { Ok(()) } else { core.witnesses.remove(blob) };
         }
     }
     let submitted = submitted?;
-    for (job, (_, bytes)) in submitted.iter().zip(&blobs) {
+    for (job, (_, bytes, _)) in submitted.iter().zip(&blobs) {
         let kind = if job.is_new { "new" } else { "again" };
         core.metrics.add("tandem_submitted_bytes_total", &[], *bytes as f64);
         core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
     }
-    if submitted.iter().any(|job| job.is_new) {
-        core.wake();
+    if let Some(job) = submitted.iter().find(|job| job.is_new) {
+        core.wake_for(&job.id);
         if has_inputs {
             core.wake_calculators();
         }
@@ -190,7 +198,7 @@ pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Sub
 /// Submits inputs that are there.
 pub(super) fn submit_inputs(core: &Core, of: &Caller, wanted: &Wanted, inputs: &[u8]) -> Result<String, Refusal> {
     check_open(core)?;
-    let mut begun = Begun::new(core, &wanted.key, Form::Inputs)?;
+    let mut begun = Begun::new(core, &wanted.key, Form::Inputs, false)?;
     begun.part().write(inputs).map_err(|e| storage(&e))?;
     let now = core.now_ms();
     let job = begun.keep(of, wanted, now)?;
@@ -223,14 +231,23 @@ pub(crate) async fn take<S: Source + 'static>(
         if let (Some(token), None) = (&token, &wants.request) {
             core.store.token_room(token)?;
         }
-        let begun = Begun::new(core, &wants.key, form)?;
+        let begun = Begun::new(core, &wants.key, form, true)?;
         let most = content_max(core, &begun.key, form);
         Ok((begun, most))
     })
     .await?;
     let Begun { key, id, form, part } = begun;
-    let room = || if form == Form::Witness { core.held.take(most) } else { None };
-    let (part, held) = reader.within(most)?.into_part(part, room).await?;
+    let reader = reader.within(most)?;
+    let said = reader.said();
+    let room = || {
+        let held = if form == Form::Witness { core.held.take(most) } else { None };
+        // A worker may read it while it comes: only what is accepted below is proved.
+        if let (Some(held), Some(bytes)) = (&held, said) {
+            core.offer(Offer { job: id.clone(), key: key.hash.clone(), bytes, held: Arc::downgrade(held) });
+        }
+        held
+    };
+    let (part, held) = reader.into_part(part, room).await?;
     blocking(core, move |core| {
         let now = core.now_ms();
         let job = Begun { key, id, form, part }.keep(&of, &wanted, now)?;

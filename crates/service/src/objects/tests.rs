@@ -84,7 +84,7 @@ fn write(blobs: &Blobs, name: &str, content: &[u8]) -> io::Result<()> {
         part.write(now)?;
         rest = later;
     }
-    part.keep(name)
+    part.keep(name).map(drop)
 }
 
 fn read(source: &Source) -> io::Result<Vec<u8>> {

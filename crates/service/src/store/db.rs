@@ -1,4 +1,4 @@
-//! What both databases understand: statements with `?1`, `?2`, ..., and rows of four kinds of values.
+//! What both databases understand: statements with `?1`, `?2`, ..., and rows of five kinds of values.
 
 use super::{Result, StoreError};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ pub(super) enum Value {
     Int(i64),
     Real(f64),
     Text(String),
+    Blob(Vec<u8>),
 }
 
 /// One connection.
@@ -107,6 +108,15 @@ impl FromValue for String {
     }
 }
 
+impl FromValue for Vec<u8> {
+    fn from_value(value: &Value) -> Option<Vec<u8>> {
+        match value {
+            Value::Blob(bytes) => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+}
+
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: &Value) -> Option<Option<T>> {
         match value {
@@ -162,6 +172,18 @@ impl From<&String> for Value {
 impl From<String> for Value {
     fn from(text: String) -> Value {
         Value::Text(text)
+    }
+}
+
+impl From<&Vec<u8>> for Value {
+    fn from(bytes: &Vec<u8>) -> Value {
+        Value::Blob(bytes.clone())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Value {
+        Value::Blob(bytes)
     }
 }
 

@@ -41,6 +41,8 @@ pub struct NewJob {
     pub witness: String,
     /// Bytes of its content.
     pub witness_bytes: u64,
+    /// The blob itself, where it is small: it lies in the database.
+    pub content: Option<Vec<u8>>,
     /// The batch, its place in it, and its name there.
     pub batch: Option<(String, u64, String)>,
     /// The more, the sooner.
@@ -71,6 +73,8 @@ pub struct Claim {
     pub witness: String,
     /// Its bytes.
     pub witness_bytes: u64,
+    /// The blob itself, where it lies in the database.
+    pub content: Option<Vec<u8>>,
     /// When it fails unless it is done.
     pub deadline_ms: Option<i64>,
     /// When it was accepted.
@@ -109,7 +113,7 @@ pub struct Near {
     pub elsewhere: Vec<String>,
 }
 
-/// What came of a result.
+/// What came of a result. A blob's name is empty where it lay in the database, which forgot it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finished {
     /// The job is done. The blob is not needed any more.
@@ -120,7 +124,7 @@ pub enum Finished {
     Stale,
 }
 
-/// What came of an attempt that failed.
+/// What came of an attempt that failed. A blob's name is as in [`Finished`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failed {
     /// The job waits for another attempt.
@@ -131,7 +135,7 @@ pub enum Failed {
     Stale,
 }
 
-/// What came of a wish to cancel.
+/// What came of a wish to cancel. A blob's name is as in [`Finished`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancelled {
     /// It is cancelled, with its blob and, if one had it, the lease of the worker.
@@ -284,6 +288,7 @@ impl Store {
             }
             let sql = "UPDATE jobs SET state = 'cancelled', ended_ms = ?2, code = 'cancelled' WHERE id = ?1";
             db.execute(sql, values![&id, now])?;
+            let blob = left(db, &id, blob)?;
             db.tell(&id)?;
             Ok(Cancelled::Now(blob, worker))
         })
@@ -330,8 +335,12 @@ impl Store {
             );
             let late: Vec<(String, String)> =
                 db.rows(&sql, values![now])?.iter().map(|row| Ok((row.at(0)?, row.at(1)?))).collect::<Result<_>>()?;
-            late.iter().try_for_each(|(id, _)| db.tell(id))?;
-            Ok(late)
+            let one = |(id, blob): (String, String)| {
+                let blob = left(db, &id, blob)?;
+                db.tell(&id)?;
+                Ok((id, blob))
+            };
+            late.into_iter().map(one).collect()
         })
     }
 
@@ -390,6 +399,9 @@ fn submit(db: &dyn Db, job: &NewJob, now: i64, ageing_ms: i64, (room, limit): (u
         // Another node has taken the same one since.
         let before = same_request(db, job)?.ok_or(StoreError::OtherContent)?;
         return Ok(Submitted { id: before, is_new: false });
+    }
+    if let Some(content) = &job.content {
+        db.execute("INSERT INTO witnesses (job, content) VALUES (?1, ?2)", values![id, content])?;
     }
     db.tell("")?;
     Ok(Submitted { id: id.clone(), is_new: true })
@@ -463,11 +475,13 @@ fn take(db: &dyn Db, id: &str, is_alone: bool, of: &Holder, worker: &str, now: i
     let Some((lease, row)) = take_row(db, id, of, worker, now)? else { return Ok(None) };
     let key: String = row.get("key")?;
     let key = super::keys::key_in(db, &key)?.ok_or(StoreError::NoKey(key))?;
+    let content = db.row("SELECT content FROM witnesses WHERE job = ?1", values![id])?;
     Ok(Some(Claim {
         lease,
         key,
         witness: row.get("witness")?,
         witness_bytes: row.get("witness_bytes")?,
+        content: content.map(|content| content.at(0)).transpose()?,
         deadline_ms: row.get("deadline_ms")?,
         created_ms: row.get("created_ms")?,
         rank: row.get("rank")?,
@@ -528,10 +542,15 @@ fn end(
     let sql = "UPDATE jobs SET state = ?3, ended_ms = ?4, code = ?5, reason = ?6 \
                WHERE id = ?1 AND attempt = ?2 AND node = ?7 AND state = 'running' RETURNING witness";
     let blob = db.row(sql, values![&lease.job, lease.attempt, state.name(), now, code, reason, run])?;
-    if blob.is_some() {
-        close(db, lease, code.unwrap_or(state.name()), reason, now)?;
-    }
-    blob.map(|row| row.at(0)).transpose()
+    let Some(blob) = blob else { return Ok(None) };
+    close(db, lease, code.unwrap_or(state.name()), reason, now)?;
+    left(db, &lease.job, blob.at(0)?).map(Some)
+}
+
+/// The blob that is to be removed when a job has ended: none where it lay here, and is gone now.
+fn left(db: &dyn Db, job: &str, blob: String) -> Result<String> {
+    let lay_here = db.execute("DELETE FROM witnesses WHERE job = ?1", values![job])? > 0;
+    Ok(if lay_here { String::new() } else { blob })
 }
 
 /// The blob of a job that this very lease ended with a result.

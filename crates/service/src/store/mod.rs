@@ -38,13 +38,14 @@ use writer::Writer;
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema.sql"),
     include_str!("schema2.sql"),
     include_str!("schema3.sql"),
     include_str!("schema_inputs.sql"),
     include_str!("schema_nodes.sql"),
     include_str!("schema_traces.sql"),
+    include_str!("schema_witnesses.sql"),
 ];
 
 /// What the store refuses, or why it failed.
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(kept, ("k".into(), None));
         drop(db);
         let refused = Store::open(&path, true).err().unwrap().to_string();
-        assert!(refused.contains("version 7, this program knows 6; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 8, this program knows 7; run a later tandem"), "{refused}");
     }
 
     /// What a service of the first version left.
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(connect(&url, "a").unwrap().keys().unwrap().len(), 1);
         db.migrate(&broken[..=MIGRATIONS.len()]).unwrap();
         let refused = connect(&url, "a").err().unwrap().to_string();
-        assert!(refused.contains("version 7, this program knows 6; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 8, this program knows 7; run a later tandem"), "{refused}");
         for (url, part) in [("postgres://", "the host is missing"), ("postgres://h:x/", "database: ")] {
             let refused = connect(url, "a").err().unwrap().to_string();
             assert!(refused.contains(part), "{refused}");

@@ -74,6 +74,7 @@ impl ToSql for Value {
             Value::Int(number) => number.to_sql_checked(ty, out),
             Value::Real(number) => number.to_sql_checked(ty, out),
             Value::Text(text) => text.to_sql_checked(ty, out),
+            Value::Blob(bytes) => bytes.to_sql_checked(ty, out),
         }
     }
 
@@ -93,6 +94,8 @@ fn value(row: &tokio_postgres::Row, at: usize) -> std::result::Result<Value, tok
         row.try_get::<_, Option<i32>>(at)?.map(i64::from).into()
     } else if *ty == Type::FLOAT8 {
         row.try_get::<_, Option<f64>>(at)?.into()
+    } else if *ty == Type::BYTEA {
+        row.try_get::<_, Option<Vec<u8>>>(at)?.into()
     } else {
         row.try_get::<_, Option<String>>(at)?.into()
     })
@@ -312,7 +315,7 @@ impl Postgres {
 
 /// A migration in the words of PostgreSQL. Rows of SQLite are numbered by themselves, and so are they here.
 fn translated(sql: &str) -> String {
-    let sql = sql.replace("INTEGER", "BIGINT").replace(" REAL", " DOUBLE PRECISION");
+    let sql = sql.replace("INTEGER", "BIGINT").replace(" REAL", " DOUBLE PRECISION").replace(" BLOB ", " BYTEA ");
     sql.replace("\n) STRICT, WITHOUT ROWID;", "\n);").replace("\n) STRICT;", ",\n rowid BIGSERIAL\n);")
 }
 

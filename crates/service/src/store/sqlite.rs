@@ -28,6 +28,7 @@ impl ToSql for Value {
             Value::Int(number) => ValueRef::Integer(*number),
             Value::Real(number) => ValueRef::Real(*number),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
@@ -50,6 +51,8 @@ pub(super) fn open(path: &Path, syncs: bool) -> Result<[Sqlite; 2]> {
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "wal")?;
     db.pragma_update(None, "foreign_keys", true)?;
+    // Pages of witnesses that are gone are overwritten.
+    db.pragma_update(None, "secure_delete", true)?;
     migrate(&mut db, &MIGRATIONS, path)?;
     let reader = Connection::open(path)?;
     reader.busy_timeout(BUSY)?;
@@ -100,8 +103,8 @@ impl Db for Sqlite {
                     ValueRef::Integer(number) => Value::Int(number),
                     ValueRef::Real(number) => Value::Real(number),
                     ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-                    // The schema has no blobs.
-                    ValueRef::Null | ValueRef::Blob(_) => Value::Null,
+                    ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+                    ValueRef::Null => Value::Null,
                 })
             };
             Ok(Row { names: names.clone(), values: (0..names.len()).map(value).collect::<rusqlite::Result<_>>()? })

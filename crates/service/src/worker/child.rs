@@ -1,8 +1,10 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
-use super::protocol::{receive_with, send, Beat, Failure, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use super::ahead::Aheads;
+use super::protocol::{receive_with, send, Ahead, Beat, Failure, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
 use super::turns::{Gate, Inside, Turn, LOOK};
-use crate::blobs::{Content, Source};
+use crate::blobs::Source;
+use crate::coming::Memory;
 use crate::core::STORAGE_FAILED;
 use crate::seal::Opener;
 use crate::store::Times;
@@ -83,7 +85,8 @@ pub fn work_watched(
     let keys = KeyStore::new(engine, room.bytes).for_proofs(room.proofs);
     let (known, hands) = (Mutex::default(), Hands::default());
     let cache_bytes = room.cached;
-    let worker = &Worker { keys, known, hands, device, next, shared, cache_bytes, at };
+    let aheads = Aheads::default();
+    let worker = &Worker { keys, known, hands, aheads, device, next, shared, cache_bytes, at };
     // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
     // is proved while the next is uploaded and others are read.
     std::thread::scope(|scope| {
@@ -105,6 +108,14 @@ pub fn work_watched(
                         worker.answer(&order, turn);
                     }
                 }
+                ToWorker::Ahead(ahead) if worker.aheads.begin(&ahead) => {
+                    let job = ahead.job.clone();
+                    let read = move || or_die(|| worker.read_ahead(&ahead));
+                    if std::thread::Builder::new().name("ahead".into()).spawn_scoped(scope, read).is_err() {
+                        worker.aheads.forget(&job);
+                    }
+                }
+                ToWorker::Ahead(_) => {}
                 // Who loads them ends with this.
                 ToWorker::Load(key) => drop(loads.send(key)),
                 ToWorker::Evict { hash } => {
@@ -148,10 +159,11 @@ impl Shared {
 
     /// Ends the process with the service, whatever the device is at.
     fn listen(&self, from: UnixStream, orders: &Sender<ToWorker>) {
-        while let Ok(Some((mut message, beside))) = receive_with(&from) {
+        while let Ok(Some((mut message, mut beside))) = receive_with(&from) {
             match &mut message {
                 ToWorker::Stop { job, attempt } => drop(lock(&self.stopped).insert((job.clone(), *attempt))),
-                ToWorker::Prove(order) => order.held = Mutex::new(beside),
+                ToWorker::Prove(order) => order.held = Mutex::new(beside.pop()),
+                ToWorker::Ahead(ahead) => ahead.memory = Mutex::new(beside.try_into().ok()),
                 _ => {}
             }
             if orders.send(message).is_err() {
@@ -167,6 +179,8 @@ struct Worker<'a> {
     /// Hashes of the keys whose files have been compared with them.
     known: Mutex<HashSet<String>>,
     hands: Hands,
+    /// Witnesses that are read before their jobs are in hand.
+    aheads: Aheads,
     /// Who may have a witness on the device.
     device: Gate,
     /// Who may ask the engine for a proof: it takes those that ask at once in any order.
@@ -336,7 +350,13 @@ impl Worker<'_> {
         let key_seconds = clock.lap();
         watch.stage("witness");
         let engine = self.keys.engine();
-        let witness = read(engine, order, &key, &|| !watch.cancelled())?;
+        self.aheads.know(&order.key.hash, key.info());
+        let ahead = order.is_ahead.then(|| self.aheads.take(&order.job, || !watch.cancelled())).flatten();
+        let is_ahead = ahead.is_some();
+        let witness = match ahead {
+            Some(witness) => witness,
+            None => read(engine, order, &key, &|| !watch.cancelled())?,
+        };
         let read_seconds = clock.lap();
         watch.stage("wait");
         let inside = self.device.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
@@ -372,8 +392,14 @@ impl Worker<'_> {
             device: proved.device.clone(),
             remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
             fault,
+            is_ahead,
         };
         Ok((made, witness))
+    }
+
+    fn read_ahead(&self, ahead: &Ahead) {
+        (self.at)("ahead", 0);
+        self.aheads.read(self.keys.engine(), ahead);
     }
 
     /// Sees to it that a key's file is here, and the one that was registered.
@@ -393,7 +419,7 @@ impl Worker<'_> {
             match (error.kind(), from) {
                 (ErrorKind::InvalidData, _) => ("key_lost", reason, false),
                 // A node that has a copy may take the job, and publishes the key again.
-                (ErrorKind::NotFound, _) | (_, Source::File(_)) => ("key_lost", reason, true),
+                (ErrorKind::NotFound, _) | (_, Source::File(_) | Source::Here(_)) => ("key_lost", reason, true),
                 (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
             }
         })?;
@@ -440,7 +466,7 @@ impl Worker<'_> {
             // A job for whose key there is no room meanwhile waits, as it does for other jobs.
             counts.with_key += 1;
         }
-        let loaded = self.keys.get(&key.hash, &Silent).map(drop);
+        let loaded = self.keys.get(&key.hash, &Silent).map(|loaded| self.aheads.know(&key.hash, loaded.info()));
         lock(&self.hands.counts).with_key -= 1;
         self.hands.freed.notify_all();
         loaded.map_err(refusal)
@@ -478,20 +504,26 @@ fn read(
         let reason = format!("the witness: {e}");
         // One that is damaged stays so; one that is gone may be there for another node, whose folder is mounted.
         match (e.kind(), &order.witness) {
-            (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_)) => lost(reason),
+            (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_) | Source::Here(_)) => lost(reason),
             (ErrorKind::NotFound, Source::File(_)) => ("witness_lost", reason, order.key.from.is_some()),
-            (_, Source::File(_)) => ("witness_lost", reason, true),
+            (_, Source::File(_) | Source::Here(_)) => ("witness_lost", reason, true),
             (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
         }
     };
-    let opened = match held(order) {
-        Some(file) => Opener::new(Content::Held(file), seal, order.witness_bytes),
-        None => order.witness.open(wanted).and_then(|opened| Opener::open(opened, seal, order.witness_bytes)),
+    let (witness, failure) = match held(order) {
+        Some(file) => {
+            let mut memory = Memory::new(file, None, order.witness_bytes);
+            (engine.read_witness_from(&mut memory, &name, key.info()), memory.failure())
+        }
+        None => {
+            let opened = order.witness.open(wanted);
+            let opened = opened.and_then(|opened| Opener::open(opened, seal, order.witness_bytes));
+            let mut opener = opened.map_err(damage)?;
+            (engine.read_witness_from(&mut opener, &name, key.info()), opener.failure())
+        }
     };
-    let mut opener = opened.map_err(damage)?;
-    let witness = engine.read_witness_from(&mut opener, &name, key);
     // What is wrong with the blob comes before what is wrong with the witness.
-    match opener.failure() {
+    match failure {
         Some(error) => Err(damage(error)),
         None => witness.map_err(refusal),
     }

@@ -2,7 +2,7 @@
 
 use crate::held::Held;
 use crate::store::{Claim, Lease};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// A job that was given to a worker.
@@ -28,9 +28,29 @@ impl Hand {
     }
 }
 
-/// All of them, in the order in which they were given.
+/// A witness that comes, for a worker to read before its job is there.
+pub(crate) struct Offer {
+    pub(crate) job: String,
+    /// The hash of its key.
+    pub(crate) key: String,
+    pub(crate) bytes: u64,
+    pub(crate) held: Weak<Held>,
+}
+
+impl Offer {
+    /// Before which byte it is all there, while it is read.
+    fn upto(&self) -> Option<u64> {
+        self.held.upgrade()?.ahead()
+    }
+
+    fn end(&self) {
+        self.held.upgrade().iter().for_each(|held| held.end_ahead());
+    }
+}
+
+/// All of them, in the order in which they were given, and what the worker reads ahead, since when.
 #[derive(Default)]
-pub(super) struct Hands(Vec<Hand>);
+pub(super) struct Hands(Vec<Hand>, Vec<(Offer, Instant)>);
 
 impl Hands {
     pub(super) fn len(&self) -> usize {
@@ -63,6 +83,48 @@ impl Hands {
     pub(super) fn room(&self, most: u64) -> Option<u64> {
         let bytes = self.0.iter().map(|hand| hand.claim.witness_bytes).reduce(u64::saturating_add);
         bytes.map(|bytes| most.saturating_sub(bytes))
+    }
+
+    /// Whether the worker may read so much ahead, where it may have so many witnesses, and bytes of them.
+    pub(super) fn may_read(&mut self, bytes: u64, (in_hand, most): (usize, u64)) -> bool {
+        self.1.retain(|(offer, _)| offer.upto().is_some());
+        self.0.len() + self.1.len() < in_hand && self.all_bytes().saturating_add(bytes) <= most && !self.are_alone()
+    }
+
+    fn all_bytes(&self) -> u64 {
+        let ahead = self.1.iter().map(|(offer, _)| offer.bytes);
+        self.0.iter().map(|hand| hand.claim.witness_bytes).chain(ahead).fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn read_ahead(&mut self, offer: Offer) {
+        self.1.push((offer, Instant::now()));
+    }
+
+    /// The witnesses that are read ahead, by their jobs.
+    pub(super) fn ahead(&self) -> Vec<String> {
+        self.1.iter().map(|(offer, _)| offer.job.clone()).collect()
+    }
+
+    /// Whether the worker has all of this job's witness by reading ahead. That is over now: it is in hand, or another's.
+    pub(super) fn take_ahead(&mut self, job: &str) -> bool {
+        let Some(at) = self.1.iter().position(|(offer, _)| offer.job == job) else { return false };
+        let (offer, _) = self.1.remove(at);
+        offer.upto() == Some(offer.bytes)
+    }
+
+    /// Ends what is read ahead where jobs in hand need its place, and what comes more slowly than within `patience`.
+    pub(super) fn end_ahead(&mut self, (in_hand, most): (usize, u64), patience: Duration) {
+        self.1.retain(|(offer, since)| {
+            let upto = offer.upto();
+            let is_slow = upto.is_some_and(|upto| upto < offer.bytes) && since.elapsed() > patience;
+            if is_slow {
+                offer.end();
+            }
+            upto.is_some() && !is_slow
+        });
+        while !self.1.is_empty() && (self.0.len() + self.1.len() > in_hand || self.all_bytes() > most) {
+            self.1.remove(0).0.end();
+        }
     }
 
     /// Whether there is one that wants no other beside it.

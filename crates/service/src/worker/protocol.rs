@@ -28,6 +28,8 @@ pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 pub(crate) enum ToWorker {
     /// Make a proof.
     Prove(Box<Order>),
+    /// Read a witness while it comes: its job may follow.
+    Ahead(Ahead),
     /// Make no proof of this attempt any more.
     Stop { job: String, attempt: i64 },
     /// Put a key on the device.
@@ -61,6 +63,20 @@ pub(crate) struct Order {
     /// The witness in memory, which came beside the message.
     #[serde(skip)]
     pub(crate) held: Mutex<Option<OwnedFd>>,
+    /// Whether what [`ToWorker::Ahead`] gave is the witness of this attempt.
+    pub(crate) is_ahead: bool,
+}
+
+/// A witness in memory that is still being written.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Ahead {
+    pub(crate) job: String,
+    /// The hash of its key.
+    pub(crate) key: String,
+    pub(crate) bytes: u64,
+    /// The memory and the pipe that says how far it is ([`crate::coming`]), which came beside the message.
+    #[serde(skip)]
+    pub(crate) memory: Mutex<Option<[OwnedFd; 2]>>,
 }
 
 /// What a worker tells.
@@ -106,6 +122,8 @@ pub(crate) struct Made {
     pub(crate) remark: Option<String>,
     /// What the device did wrong, where this proof is not its own.
     pub(crate) fault: Option<Fault>,
+    /// Whether the witness was read while it came.
+    pub(crate) is_ahead: bool,
 }
 
 /// Why a device's own proof was not to be had.
@@ -134,14 +152,16 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     to.write_all(&frame(message)?)
 }
 
-/// [`send`] with a file descriptor beside the message.
-pub(crate) fn send_with(mut to: &UnixStream, message: &impl Serialize, beside: BorrowedFd<'_>) -> io::Result<()> {
+/// File descriptors beside a message at most.
+const BESIDE: usize = 2;
+
+/// [`send`] with file descriptors beside the message.
+pub(crate) fn send_with(mut to: &UnixStream, message: &impl Serialize, beside: &[BorrowedFd<'_>]) -> io::Result<()> {
     let frame = frame(message)?;
-    let beside = [beside];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BESIDE))];
     let sent = loop {
         let mut control = SendAncillaryBuffer::new(&mut space);
-        if !control.push(SendAncillaryMessage::ScmRights(&beside)) {
+        if !control.push(SendAncillaryMessage::ScmRights(beside)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         match sendmsg(to, &[IoSlice::new(&frame)], &mut control, SendFlags::NOSIGNAL) {
@@ -177,10 +197,10 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<O
     }
 }
 
-/// [`receive`] with the file descriptor that came beside the message, if one did.
-pub(crate) fn receive_with<T: DeserializeOwned>(mut from: &UnixStream) -> io::Result<Option<(T, Option<OwnedFd>)>> {
-    let (mut length, mut got, mut beside) = ([0; 4], 0, None);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// [`receive`] with the file descriptors that came beside the message.
+pub(crate) fn receive_with<T: DeserializeOwned>(mut from: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let (mut length, mut got, mut beside) = ([0; 4], 0, Vec::new());
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BESIDE))];
     while got < length.len() {
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut place = [IoSliceMut::new(&mut length[got..])];
@@ -192,7 +212,7 @@ pub(crate) fn receive_with<T: DeserializeOwned>(mut from: &UnixStream) -> io::Re
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
             _ => None,
         });
-        beside = came.flatten().last().or(beside);
+        beside.extend(came.flatten());
         if read == 0 {
             return Ok(None);
         }
@@ -279,13 +299,14 @@ mod tests {
             |hash: usize| ToWorker::Evict { hash: hash.to_string().repeat(if hash == 3 { 100_000 } else { 1 }) };
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(b"beside").unwrap();
+        let other = tempfile::tempfile().unwrap();
         let number = |of: &dyn AsFd| rustix::fs::fstat(of.as_fd()).unwrap().st_ino;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for message in 0..6 {
-                    match message % 2 {
+                    match message % 3 {
                         0 => send(&mut &to, &evict(message)).unwrap(),
-                        _ => send_with(&to, &evict(message), file.as_fd()).unwrap(),
+                        many => send_with(&to, &evict(message), &[file.as_fd(), other.as_fd()][..many]).unwrap(),
                     }
                 }
                 to.shutdown(std::net::Shutdown::Write).unwrap();
@@ -293,8 +314,8 @@ mod tests {
             for message in 0..6 {
                 let (found, beside) = receive_with::<ToWorker>(&from).unwrap().unwrap();
                 assert!(matches!(found, ToWorker::Evict { hash } if hash.starts_with(&message.to_string())));
-                let beside = beside.map(|beside| number(&beside));
-                assert_eq!(beside, (message % 2 == 1).then(|| number(&file)), "{message}");
+                let beside: Vec<_> = beside.iter().map(|beside| number(beside)).collect();
+                assert_eq!(beside, [number(&file), number(&other)][..message % 3], "{message}");
             }
             assert!(receive_with::<ToWorker>(&from).unwrap().is_none());
         });

@@ -1,17 +1,19 @@
 //! One worker as the service sees it: a process that is started, watched, ended and started again, and the jobs that it has in hand.
 
-use super::hands::{Hand, Hands};
+use super::hands::{Hand, Hands, Offer};
 use super::loads::{Loaded, Loads};
-use super::protocol::{receive, send, send_with, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use super::process::{Process, Trouble};
+use super::protocol::{receive, send, send_with, Ahead, Beat, Fault, FromWorker, KeyFile, Made, Order, ToWorker};
+use crate::blobs::Source;
 use crate::core::{self, Core, GIVEN_BACK, STORAGE_FAILED};
 use crate::log::log;
 use crate::objects::SECRET_VARIABLES;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
 use crate::Role;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// How long a worker may take to let go of a job that is not wanted any more, before it is ended.
 const LET_GO: Duration = Duration::from_secs(5);
+
+/// A witness that comes more slowly is not read ahead: others may need its place.
+const COMES: Duration = Duration::from_secs(5);
 
 /// How long others may take up a job before the worker on which it failed gets it again.
 const ELSEWHERE_MS: i64 = 5_000;
@@ -49,6 +54,8 @@ pub(crate) struct Slot {
     is_woken: AtomicBool,
     /// Whether it had no job in hand at some time since it was last asked.
     was_idle: AtomicBool,
+    /// Jobs whose witnesses it reads before they are its own.
+    ahead: Mutex<Vec<String>>,
     status: Mutex<SlotStatus>,
 }
 
@@ -77,6 +84,8 @@ enum Event {
     Wake,
     /// Another worker is idle: a job that is not begun may go there.
     Wanted,
+    /// A witness comes.
+    Offered(Offer),
     /// The attempt is not wanted any more.
     Stop(Lease),
     /// A key is wanted on the device, and somebody may wait for it.
@@ -88,68 +97,14 @@ enum Event {
     Gone(u64, String),
 }
 
-/// Why a process is ended.
-struct Trouble {
-    why: String,
-    /// What befell the jobs that it still has, as a word.
-    code: &'static str,
-    /// Whether it is known which job it was, and has been written down for that one.
-    is_told: bool,
-}
-
-impl Trouble {
-    /// It may have been any of the jobs in hand.
-    fn of_any(code: &'static str, why: impl Into<String>) -> Trouble {
-        Trouble { why: why.into(), code, is_told: false }
-    }
-
-    /// Whoever did it has been told, the others are bystanders.
-    fn told(why: impl Into<String>) -> Trouble {
-        Trouble { why: why.into(), code: "worker_ended", is_told: true }
-    }
-}
-
-/// A process, which ends with this.
-struct Process {
-    child: Child,
-    to: UnixStream,
-    number: u64,
-    heard: Instant,
-    /// Whether it has ended a job by itself, so that another like it is started at once.
-    was_useful: bool,
-    loads: Loads,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Process {
-    /// Ends it, so that it reads nothing any more.
-    fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-
-    /// Tells it to load a key, unless it was told and has not answered.
-    fn load(&mut self, key: KeyFile, who: Option<oneshot::Sender<Loaded>>) -> Result<(), Trouble> {
-        if !self.loads.add(&key.hash, who) {
-            return Ok(());
-        }
-        let sent = send(&mut self.to, &ToWorker::Load(key));
-        sent.map_err(|error| Trouble::of_any("worker_died", format!("the worker took no order: {error}")))
-    }
-}
-
 impl Slot {
     pub(crate) fn new(number: usize, device: &str) -> Slot {
         let (events, inbox) = channel();
         let name = format!("{number}:{device}");
         let inbox = Mutex::new(Some(inbox));
         let (load, is_woken, was_idle) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), AtomicBool::new(false));
-        Slot { name, device: device.into(), events, inbox, load, is_woken, was_idle, status: Mutex::default() }
+        let (device, ahead, status) = (device.into(), Mutex::default(), Mutex::default());
+        Slot { name, device, events, inbox, load, is_woken, was_idle, ahead, status }
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotStatus> {
@@ -176,6 +131,27 @@ impl Slot {
         if self.load.load(Ordering::SeqCst) < in_hand && !self.is_woken.swap(true, Ordering::SeqCst) {
             let _ = self.events.send(Event::Wake);
         }
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Vec<String>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it reads the witness of a job that is nobody's yet.
+    pub(crate) fn reads(&self, job: &str) -> bool {
+        self.ahead().iter().any(|ahead| ahead == job)
+    }
+
+    /// Jobs that it has or may get, where it has the key of this hash on its device and could have one more of `in_hand`.
+    pub(crate) fn would_read(&self, key: &str, in_hand: usize) -> Option<usize> {
+        let load = self.load.load(Ordering::SeqCst);
+        let has_key = || self.lock().beat.as_ref().is_some_and(|beat| beat.keys.iter().any(|has| has == key));
+        (load < in_hand && has_key()).then(|| load + self.ahead().len())
+    }
+
+    /// Has the worker read a witness while it comes.
+    pub(crate) fn offer(&self, offer: Offer) {
+        let _ = self.events.send(Event::Offered(offer));
     }
 
     /// Has it look at once how the service is.
@@ -282,6 +258,7 @@ impl Slot {
             self.give_up(core, &hand.claim.lease, trouble.code, &trouble.why, (counts, !trouble.is_told && several));
         }
         self.lock().leases.clear();
+        self.ahead().clear();
         Some(trouble)
     }
 
@@ -297,6 +274,7 @@ impl Slot {
         loop {
             if core.is_draining() {
                 self.load.store(ABSENT, Ordering::SeqCst);
+                hands.end_ahead((0, 0), COMES);
                 while self.give_back(core, process, hands, "the service is being stopped")? {}
                 if hands.are_let_go() {
                     return Ok(());
@@ -308,6 +286,10 @@ impl Slot {
                 Ok(Event::Wake) => true,
                 Ok(Event::Wanted) => {
                     self.give_back(core, process, hands, "another worker is idle")?;
+                    false
+                }
+                Ok(Event::Offered(offer)) => {
+                    self.read_ahead(core, process, hands, offer)?;
                     false
                 }
                 Ok(Event::Load(key, who)) => {
@@ -432,7 +414,23 @@ impl Slot {
 
     fn publish(&self, hands: &Hands) {
         self.lock().leases = hands.leases();
+        *self.ahead() = hands.ahead();
         self.load.store(hands.len(), Ordering::SeqCst);
+    }
+
+    /// Has the process read a witness while it comes, if there is room for it beside the jobs in hand.
+    fn read_ahead(&self, core: &Core, process: &Process, hands: &mut Hands, offer: Offer) -> Result<(), Trouble> {
+        let Some(held) = offer.held.upgrade() else { return Ok(()) };
+        if core.is_draining() || !self.lock().is_ready || !hands.may_read(offer.bytes, room(core)) {
+            return Ok(());
+        }
+        let (Some(reader), Some(pipe)) = (held.reader(), held.begin_ahead()) else { return Ok(()) };
+        let Offer { job, key, bytes, .. } = &offer;
+        let ahead = Ahead { job: job.clone(), key: key.clone(), bytes: *bytes, memory: Mutex::default() };
+        let sent = send_with(&process.to, &ToWorker::Ahead(ahead), &[reader, pipe.as_fd()]);
+        hands.read_ahead(offer);
+        self.publish(hands);
+        sent.map_err(|error| Trouble::of_any("worker_died", format!("the worker took no order: {error}")))
     }
 
     /// Claims jobs and gives them to the process: one, and more while no other worker is idle.
@@ -448,14 +446,19 @@ impl Slot {
             let near = core.near(self.status().beat.map_or(Vec::new(), |beat| beat.keys));
             match core.store.claim_near(&self.name, core.now_ms(), elsewhere, beside, &near) {
                 Ok(Some(claim)) => {
-                    let order = ToWorker::Prove(Box::new(order(core, &claim)));
                     let held = core.held.hand(&claim.lease.job);
+                    let is_ahead = hands.take_ahead(&claim.lease.job) && held.is_some();
+                    if let Some(held) = held.as_ref().filter(|_| !is_ahead) {
+                        held.end_ahead();
+                    }
+                    let order = ToWorker::Prove(Box::new(order(core, &claim, is_ahead)));
                     let from = if held.is_some() { "memory" } else { "blob" };
                     core.metrics.add("tandem_witnesses_given_total", &[("from", from)], 1.0);
                     hands.push(Hand::new(claim, held.clone()));
+                    hands.end_ahead(room(core), COMES);
                     self.publish(hands);
                     let sent = match held.as_ref().and_then(|held| held.reader()) {
-                        Some(reader) => send_with(&process.to, &order, reader),
+                        Some(reader) => send_with(&process.to, &order, &[reader]),
                         None => send(&mut process.to, &order),
                     };
                     if let Err(error) = sent {
@@ -487,6 +490,8 @@ impl Slot {
 
     /// Ends what takes too long.
     fn check(&self, core: &Core, process: &mut Process, hands: &mut Hands) -> Result<(), Trouble> {
+        hands.end_ahead(room(core), COMES);
+        *self.ahead() = hands.ahead();
         let now = core.now_ms();
         for lease in hands.late(now) {
             let reason = "the deadline passed before the proof was made".into();
@@ -519,6 +524,7 @@ impl Slot {
 
     fn done(&self, core: &Core, claim: Claim, made: Made) -> Result<(), Trouble> {
         let fault = made.fault;
+        core.metrics.add("tandem_witnesses_read_ahead_total", &[], f64::from(u8::from(made.is_ahead)));
         let result = JobResult {
             proof: made.proof,
             publics: made.publics,
@@ -576,17 +582,23 @@ fn pause(lease: &Lease) -> i64 {
     AGAIN_MS << lease.attempt.clamp(0, 8)
 }
 
-fn order(core: &Core, claim: &Claim) -> Order {
+/// Witnesses that a worker may have, and bytes of them.
+fn room(core: &Core) -> (usize, u64) {
+    (core.config.in_hand, core.config.witness_memory_mib << 20)
+}
+
+fn order(core: &Core, claim: &Claim, is_ahead: bool) -> Order {
     let Claim { lease, key, .. } = claim;
     Order {
         job: lease.job.clone(),
         attempt: lease.attempt,
         rank: claim.rank,
         key: core.key_file(key),
-        witness: core.witnesses.source(&claim.witness),
+        witness: claim.content.clone().map_or_else(|| core.witnesses.source(&claim.witness), Source::Here),
         witness_bytes: claim.witness_bytes,
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
         held: Mutex::default(),
+        is_ahead,
     }
 }
 

@@ -152,7 +152,7 @@ fn a_device_that_is_broken_at_first_is_opened_again() {
 
 #[test]
 fn witnesses_and_keys_that_are_wrong_fail_at_once() {
-    let service = Service::start("workers = ['cpu']");
+    let service = Service::start("workers = ['cpu']\nsmall_in_database = false");
     // Cut on the service's own disk, after it was accepted.
     service.fault("pause,key,1");
     let id = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();

@@ -14,7 +14,7 @@ fn large(settings: &str) -> Service {
     service
 }
 
-fn add_large(service: &Service) {
+pub(crate) fn add_large(service: &Service) {
     make_key(service.folder.path(), "large", 9000);
     service.client().call(Method::PUT, "/v1/keys/large", &[], Content::File(&service.at("large.zkey"))).unwrap();
 }
@@ -24,7 +24,7 @@ fn submit(service: &Service) -> String {
     job["id"].as_str().unwrap().to_string()
 }
 
-fn verifier(service: &Service) -> Verifier {
+pub(crate) fn verifier(service: &Service) -> Verifier {
     Verifier::from_json(tandem_engine::export_vkey(&service.at("large.zkey")).unwrap().as_bytes()).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn given(service: &Service) -> [f64; 2] {
     ["memory", "blob"].map(|from| service.metric(&format!("tandem_witnesses_given_total{{from=\"{from}\"}}")))
 }
 
-fn bytes(service: &Service, state: &str) -> f64 {
+pub(crate) fn bytes(service: &Service, state: &str) -> f64 {
     service.metric(&format!("tandem_held_memory_bytes{{state=\"{state}\"}}"))
 }
 
@@ -46,7 +46,7 @@ fn has_soon(service: &Service, expected: f64) {
 }
 
 #[track_caller]
-fn nothing_is_left(service: &Service) {
+pub(crate) fn nothing_is_left(service: &Service) {
     has_soon(service, 0.0);
     wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }

@@ -108,7 +108,7 @@ fn lengths_are_refused_before_anything_is_read() {
 
 #[test]
 fn slow_and_vanishing_callers_hold_nothing_up() {
-    let service = idle("header_seconds = 1\nstall_seconds = 1\nconnections = 120");
+    let service = idle("header_seconds = 1\nstall_seconds = 1\nconnections = 120\nsmall_in_database = false");
     let head = b"POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400\r\n\r\nwtns";
     let open = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(service.address()).unwrap();

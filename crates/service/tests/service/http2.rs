@@ -228,7 +228,7 @@ fn lengths_are_refused_before_anything_is_read() {
 /// Half a submission a hundred times, and then nobody: nothing is left, and the next is taken.
 #[test]
 fn callers_that_vanish_leave_nothing() {
-    let service = idle("");
+    let service = idle("small_in_database = false");
     let (first, part) = (first(head("small", "")), piece(&[0; 64]));
     let coded = |of: &tandem_service::proto::SubmitRequest| {
         let bytes = prost::Message::encode_to_vec(of);

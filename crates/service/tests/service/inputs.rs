@@ -204,7 +204,8 @@ fn has(all: &[u8], some: &[u8]) -> bool {
 
 #[test]
 fn nothing_of_a_witness_shows_on_the_disk_and_damage_is_told() {
-    let service = multiplier(&format!("{WORKER}\nin_hand = 1\ncalculators = 1\nsurvives = 'kill'"));
+    let service =
+        multiplier(&format!("{WORKER}\nin_hand = 1\ncalculators = 1\nsurvives = 'kill'\nsmall_in_database = false"));
     service.fault("pause,key,1\npause,key,2");
     std::fs::write(service.at("slow-calculator"), "").unwrap();
     // Values that stand nowhere else by chance.

@@ -1,5 +1,6 @@
 //! The service as its callers, its nodes and its disks see it. One program: each would hold the whole service, and take its time to link.
 
+mod ahead;
 mod compat;
 mod database_tls;
 mod drills;
@@ -13,6 +14,7 @@ mod many;
 mod nodes;
 mod objects;
 mod overview;
+mod small;
 mod store;
 mod support;
 mod tls;

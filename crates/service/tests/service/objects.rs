@@ -27,7 +27,7 @@ impl Shared {
         let (url, key) = (self.database.url(), self.folder.path().join("key"));
         format!(
             "database = '{url}'\nwitness_key = '{}'\nnode = '{name}'\nlease_seconds = 2\nstall_seconds = 1\n\
-             workers = ['cpu']\nattempts = 4\n{}",
+             workers = ['cpu']\nattempts = 4\nsmall_in_database = false\n{}",
             key.display(),
             self.store.settings(port)
         )

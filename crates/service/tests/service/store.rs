@@ -65,6 +65,7 @@ rules! {
     priority_comes_first_until_the_others_are_old,
     a_start_gives_running_jobs_back_and_counts_no_failure,
     deadlines_and_old_results_pass,
+    small_witnesses_go_with_their_jobs,
     an_id_stands_for_one_content,
     workers_that_ask_at_once_get_different_jobs,
     jobs_of_keys_that_are_there_come_first_for_a_while,
@@ -102,6 +103,7 @@ fn job(id: &str, priority: i64) -> NewJob {
         form: Form::Witness,
         witness: format!("{id}.wtns"),
         witness_bytes: 1,
+        content: None,
         batch: None,
         priority,
         deadline_ms: None,
@@ -260,6 +262,36 @@ fn a_start_gives_running_jobs_back_and_counts_no_failure(place: &Place) {
     let last = claim(&store, "0", 9).unwrap();
     assert_eq!(store.fail(&last.lease, &ending("device", Some(0)), 2, 9).unwrap(), Failed::Again);
     assert_eq!(store.attempts("a").unwrap().len(), 6);
+}
+
+/// A small witness comes with every claim of its job, and is there no longer than it waits and runs.
+fn small_witnesses_go_with_their_jobs(place: &Place) {
+    let store = store(place);
+    let content: Vec<u8> = (0..=255).cycle().take(65_552).collect();
+    let small = |id: &str| NewJob { content: Some(content.clone()), ..job(id, 0) };
+    for id in ["done", "failed", "cancelled"] {
+        submit(&store, &small(id), 0);
+    }
+    submit(&store, &NewJob { deadline_ms: Some(100), ..small("late") }, 0);
+    submit(&store, &job("file", 1), 0);
+    // What has none has a file.
+    let file = claim(&store, "0", 1).unwrap();
+    assert_eq!((file.lease.job.as_str(), file.content), ("file", None));
+    assert_eq!(store.finish(&file.lease, &result(), 2).unwrap(), Finished::Done("file.wtns".into()));
+    let first = claim(&store, "0", 3).unwrap();
+    assert!(first.lease.job == "done" && first.content.as_ref() == Some(&content));
+    assert_eq!(store.fail(&first.lease, &ending("device", Some(0)), 9, 4).unwrap(), Failed::Again);
+    let again = claim(&store, "1", 5).unwrap();
+    assert!(again.lease.job == "done" && again.content.as_ref() == Some(&content));
+    // Nothing is left to remove, and nothing is left.
+    assert_eq!(store.finish(&again.lease, &result(), 6).unwrap(), Finished::Done(String::new()));
+    let failed = claim(&store, "0", 7).unwrap();
+    assert_eq!(store.fail(&failed.lease, &ending("bad_input", None), 9, 8).unwrap(), Failed::Over(String::new()));
+    assert_eq!(store.cancel("cancelled", 9).unwrap(), Cancelled::Now(String::new(), None));
+    assert_eq!(store.expire(100).unwrap(), [("late".to_string(), String::new())]);
+    // A name that was forgotten may come again: nothing is in its way.
+    assert_eq!(store.forget(1000).unwrap(), 5);
+    submit(&store, &small("done"), 1000);
 }
 
 fn deadlines_and_old_results_pass(place: &Place) {

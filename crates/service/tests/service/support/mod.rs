@@ -103,6 +103,7 @@ fn work(device: &str, folder: &Path) {
             "freeze" => kill(own, Signal::SIGSTOP).unwrap(),
             "slow" => std::thread::sleep(Duration::from_secs(4)),
             "hang" => std::thread::sleep(Duration::from_secs(3600)),
+            "note" => std::fs::write(folder.join("noted"), "").unwrap(),
             "panic" => panic!("as the test wants it"),
             "pause" => {
                 std::fs::write(folder.join("paused"), "").unwrap();
@@ -310,10 +311,17 @@ impl Service {
         line.map_or(0.0, |value| value.parse().unwrap())
     }
 
-    /// Names of the files of witnesses.
+    /// Names of the witnesses that are stored: those of files, and those of a database of its own.
     pub(crate) fn witnesses(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.at("data/witnesses")).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        let mut all: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let database = self.at("data/jobs.db");
+        if database.exists() {
+            let db = rusqlite::Connection::open(database).unwrap();
+            let mut small = db.prepare("SELECT job FROM witnesses").unwrap();
+            all.extend(small.query_map([], |row| row.get::<_, String>(0)).unwrap().map(Result::unwrap));
+        }
+        all
     }
 
     /// Sends bytes as they are, and returns what comes back until the service closes, or for so long.
