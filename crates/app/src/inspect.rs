@@ -31,7 +31,7 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
         let memory = tandem_engine::key_memory(&args.file)?;
         facts.push(("memory_of_gpus", json!(memory.gpus)));
         facts.extend(memory.gpu_least.map(|bytes| ("memory_of_gpu_least", json!(bytes))));
-        facts.extend([("memory_beside_gpus", json!(memory.beside_gpus))]);
+        facts.push(("memory_beside_gpus", json!(memory.beside_gpus)));
         facts.extend(memory.beside_gpu_least.map(|bytes| ("memory_beside_gpu_least", json!(bytes))));
         facts.extend([("memory_of_cpu", json!(memory.cpu)), ("memory_holding_key", json!(memory.holding_key))]);
     }

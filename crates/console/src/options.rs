@@ -19,7 +19,7 @@ pub struct Common {
     /// How several GPUs share the work
     #[arg(long, global = true, value_enum, default_value = "auto", env = "TANDEM_SCHEDULE", hide_env_values = true)]
     pub schedule: Schedule,
-    /// Memory to take of each GPU, such as 16GiB, at most; what of a key of PLONK, FFLONK or bellperson does not fit comes from the host in pieces
+    /// Memory to take of each GPU, such as 16GiB, at most; what does not fit of keys of PLONK, FFLONK and bellperson comes in pieces
     #[arg(long, global = true, value_name = "SIZE", env = "TANDEM_GPU_MEMORY", hide_env_values = true)]
     #[arg(value_parser = sizes::gpu_memory)]
     pub gpu_memory: Option<u64>,
