@@ -1,4 +1,22 @@
-"""One H100 in docs/performance/results.md: sums and transforms beside sppark, proofs, sumchecks, the service."""
+"""One H100 in docs/performance/results.md: sums and transforms beside sppark, proofs, also with little memory, sumchecks, the service."""
+
+LIMIT = "--gpu-memory"
+GIB = {"GiB": 1.0, "MiB": 1.0 / 1024}
+
+
+def in_little(rows, on_h200, latest, digits):
+    """Proofs of keys that do not fit into the memory that they may take, beside those of keys that do."""
+    limited = [r for r in rows if r["machine"] == "h200x1" and r["what"] in ("plonk", "fflonk") and LIMIT in r["command"]]
+    words = lambda r: r["command"].split()
+    limit = lambda r: words(r)[words(r).index(LIMIT) + 1]
+    gib = lambda r: float(limit(r)[:-3]) * GIB[limit(r)[-3:]]
+    lines = []
+    for (what, n, gigabytes), row in sorted(latest(limited, lambda r: (r["what"] == "fflonk", r["log_n"], -gib(r))).items()):
+        whole = on_h200.get((2 if what else 1, False, n))
+        stays = row["plan"].split("\n")[1].removeprefix("values on cosets are made by each proof, ")
+        lines.append([f"{'FFLONK' if what else 'PLONK'} 2^{n}", f"{-gigabytes:.2f}", digits(row["ms_median"]),
+                      f"{row['ms_median'] / whole['ms_median']:.1f}" if whole else "", stays])
+    return lines
 
 
 def section(rows, latest, digits, table, field, ms, ratio, on):
@@ -18,7 +36,7 @@ def section(rows, latest, digits, table, field, ms, ratio, on):
                 words = f"{'MSM G1' if order is None else 'NTT'} {name} 2^{n}"
                 lines.append([words, ms(row), ms(peer), ratio(peer and peer["ms"], row and row["ms_median"])])
     systems = {"groth16": "Groth16", "plonk": "PLONK", "fflonk": "FFLONK"}
-    made_up = lambda r: r["what"] in systems and ".zkey" not in r["command"] and r.get("schedule") == "auto" and not r.get("ahead")
+    made_up = lambda r: r["what"] in systems and ".zkey" not in r["command"] and r.get("schedule") == "auto" and not r.get("ahead") and LIMIT not in r["command"]
     size = lambda r: (list(systems).index(r["what"]), field(r) != "BN254", r["log_n"])
     on_h100, on_h200 = (
         latest([r for r in rows if r["machine"] == m and r["what"] in systems and made_up(r)], size) for m in ("h100x1", "h200x1")
@@ -55,6 +73,9 @@ def section(rows, latest, digits, table, field, ms, ratio, on):
 Proofs with a resident key, ms (`tandem bench groth16`, `plonk`, `fflonk`), and beside one H200. The bound is of the arithmetic on an H200:
 
 {table(["", "one H100", "one H200", "H200, times its bound"], proved)}
+The same on one H200 with little GPU memory (`--gpu-memory`). Where not all of a key stays, each proof makes the values on cosets anew:
+
+{table(["", "GiB", "ms", "times as long", "what else stays"], in_little(rows, on_h200, latest, digits))}
 Sumchecks of products of `degree` tables, ms (`tandem bench sumcheck`), beside the time that reading and writing takes alone:
 
 {table(["", "ours", "bound", "bound / ours"], checked, ours=1)}

@@ -404,7 +404,8 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
-    /// The same from the coefficients of A, B and C and of Z, condition by condition: fewer vectors are needed at a time than for all at once.
+    /// PLONK's quotient times Z_H on the coset, from the coefficients of A, B and C and of Z, condition by condition: fewer vectors are needed at
+    /// a time than for all at once.
     fn quotient_anew(
         &self,
         work: &Work<'_, C, B>,

@@ -182,7 +182,7 @@ impl Plan {
 
 /// Most vectors that another lane than the first holds at once of a coset: A, B, C, Z, Z at w X, public values, a sum and one on its way.
 pub(crate) const ON_COSET: usize = 8;
-/// The same where it makes the key's values there.
+/// Most vectors that it holds of a coset where it makes the key's values there.
 pub(crate) const ON_COSET_ANEW: usize = 12;
 
 impl fmt::Display for LaneBytes {

@@ -146,7 +146,7 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         }
     }
 
-    /// The same as a vector of its own on any lane.
+    /// A polynomial of the key, by its number, as a vector of its own on any lane.
     pub(crate) fn own_polynomial(&self, number: usize, lane: Lane) -> Result<B::Buf<Mont>> {
         match &self.key.polynomials {
             Polynomials::There(of) => {
