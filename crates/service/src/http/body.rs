@@ -25,13 +25,11 @@ const AT_ONCE: usize = 64 << 10;
 /// Pieces of a body that wait for who reads it.
 const PIECES: usize = 8;
 
-/// Bytes of a body that are hashed, sealed and written at a time: many, for to wake the threads that do it takes about as long as to read
-/// 64 KiB; and few near its end, for which the caller waits.
-const RUN: usize = 16 * seal::PIECE;
-const LAST_RUNS: usize = 4 * seal::PIECE;
+/// Bytes of a body that are hashed, sealed and written at a time.
+const RUN: usize = 4 * seal::PIECE;
 
 /// So many of them wait to be hashed.
-const RUNS: usize = 2;
+const RUNS: usize = 8;
 
 /// A body that is there.
 pub(crate) struct Whole(Option<Bytes>);
@@ -108,12 +106,6 @@ impl<S: Source> Reader<S> {
         }
     }
 
-    /// What says that it has so many bytes.
-    #[cfg(test)]
-    pub(super) fn saying(self, bytes: Option<u64>) -> Reader<S> {
-        Reader { said: bytes, ..self }
-    }
-
     /// Bytes that it says it has.
     pub(crate) fn said(&self) -> Option<u64> {
         self.said
@@ -188,13 +180,13 @@ impl<S: Source> Reader<S> {
             loop {
                 // The last one is written when it is known to be the last.
                 while !piece.is_empty() {
-                    if next.bytes == run_bytes(self.said, next.at) {
+                    if next.bytes == RUN {
                         let full = next.give();
                         // Who hashes has failed, and says so below.
                         let _ = hashed.send(full.clone()).await;
                         lanes.write(full, false).await?;
                     }
-                    next.take(&mut piece, run_bytes(self.said, next.at));
+                    next.take(&mut piece);
                 }
                 match self.next().await? {
                     Some(more) => piece = more,
@@ -215,16 +207,6 @@ impl<S: Source> Reader<S> {
     }
 }
 
-/// Bytes of the run that begins at a place in a body that says how many it has.
-fn run_bytes(said: Option<u64>, at: u64) -> usize {
-    let is_far = said.is_some_and(|said| said.saturating_sub(at) > 2 * RUN as u64);
-    if is_far {
-        RUN
-    } else {
-        LAST_RUNS
-    }
-}
-
 /// A part of a body.
 #[derive(Clone, Default)]
 pub(super) struct Run {
@@ -235,9 +217,9 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Takes of a piece what there is room for, where it has `most` bytes.
-    fn take(&mut self, piece: &mut Bytes, most: usize) {
-        let now = piece.split_to(piece.len().min(most - self.bytes));
+    /// Takes of a piece what there is room for.
+    fn take(&mut self, piece: &mut Bytes) {
+        let now = piece.split_to(piece.len().min(RUN - self.bytes));
         self.bytes += now.len();
         self.content.push(now);
     }
