@@ -52,8 +52,8 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys lagrange newcomer outputs pictures porep program prove recordings \
-                reduce run serve sort sumcheck vector wait",
+        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys lagrange little newcomer outputs pictures porep program prove \
+                recordings reduce run serve sort sumcheck vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node, Chromium", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },
