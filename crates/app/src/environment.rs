@@ -38,7 +38,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 35] = [
+const OTHERS: [&str; 37] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -52,6 +52,8 @@ const OTHERS: [&str; 35] = [
     "TANDEM_EDIT",
     "TANDEM_EDITS_SECONDS",
     "TANDEM_FABRIC_CHECKS",
+    "TANDEM_FILECOIN",
+    "TANDEM_FILECOIN_PROVER",
     "TANDEM_FUZZ_SECONDS",
     "TANDEM_HOG_LEAVES",
     "TANDEM_KEY_MEMORY",

@@ -76,8 +76,8 @@ fn keys_come_and_go_within_the_budget() {
 #[test]
 fn keys_of_other_systems_count_with_what_they_take() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data");
-    // Of a row: eleven vectors and a map for each coset; twelve vectors, three maps and room for additions besides.
-    let row = 3 * (11 * 32 + 4) + 12 * 32 + 3 * 4 + 72;
+    // Of a row: eleven vectors for each coset, and a map for all; twelve vectors, three maps and room for additions besides.
+    let row = 3 * 11 * 32 + 4 + 12 * 32 + 3 * 4 + 72;
     // Rows, and the powers of tau.
     for (file, bytes) in [
         ("mul.plonk.zkey", 8 * row + (8 + 6) * 64),
