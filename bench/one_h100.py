@@ -13,7 +13,7 @@ def in_little(rows, on_h200, latest, digits):
     lines = []
     for (what, n, gigabytes), row in sorted(latest(limited, lambda r: (r["what"] == "fflonk", r["log_n"], -gib(r))).items()):
         whole = on_h200.get((2 if what else 1, False, n))
-        stays = row["plan"].split("\n")[1].removeprefix("values on cosets are made by each proof, ")
+        stays = row["plan"].split("\n")[1].removeprefix("values on cosets are made by each proof, ").replace("sums in 1 pieces", "whole sums")
         lines.append([f"{'FFLONK' if what else 'PLONK'} 2^{n}", f"{-gigabytes:.2f}", digits(row["ms_median"]),
                       f"{row['ms_median'] / whole['ms_median']:.1f}" if whole else "", stays])
     return lines

@@ -75,7 +75,11 @@ impl fmt::Display for Stay {
         let place = |stays: bool, else_: &'static str| if stays { "stay" } else { else_ };
         let (cosets, pieces) = (place(self.cosets, "are made by each proof"), self.pieces);
         write!(f, "values on cosets {cosets}, polynomials {}, ", place(self.polynomials, "come from the host"))?;
-        write!(f, "powers of tau {}, sums in {pieces} pieces", place(self.powers, "come from the host"))
+        write!(f, "powers of tau {}, ", place(self.powers, "come from the host"))?;
+        match pieces {
+            1 => write!(f, "whole sums"),
+            _ => write!(f, "sums in {pieces} pieces"),
+        }
     }
 }
 
@@ -116,5 +120,6 @@ mod tests {
             text,
             "values on cosets are made by each proof, polynomials stay, powers of tau stay, sums in 8 pieces"
         );
+        assert!(Stay { cosets: false, ..Stay::ALL }.to_string().ends_with("powers of tau stay, whole sums"));
     }
 }
