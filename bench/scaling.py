@@ -116,7 +116,8 @@ def eight(rows, latest, digits, table, field):
 
 ## Eight GPUs
 
-The same on eight NVIDIA H200 of one host, which an NVSwitch joins.
+The same on eight NVIDIA H200 of one host, which an NVSwitch joins. The one GPU is one of these. The proofs on four ran on
+another host.
 
 {table(["", "one GPU", "four GPUs", "one / four", "eight GPUs", "one / eight", "`each`, four", "`each`, eight"],
        proofs(of_proofs, [4, 8], latest, digits, field), ours=5)}
