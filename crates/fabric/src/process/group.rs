@@ -8,7 +8,8 @@ use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,6 +47,9 @@ pub(crate) struct Group {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Held while watchers are told, by the thread that listens.
+    telling: Mutex<()>,
+    listener: OnceLock<ThreadId>,
 }
 
 struct State {
@@ -90,7 +94,12 @@ impl Group {
             watchers: Vec::new(),
             is_over: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            telling: Mutex::new(()),
+            listener: OnceLock::new(),
+        });
         let sockets: Vec<Option<Arc<Socket>>> = sockets.into_iter().map(|socket| socket.map(Arc::new)).collect();
         let open: Vec<(usize, Arc<Socket>)> =
             sockets.iter().enumerate().filter_map(|(rank, socket)| Some((rank, socket.clone()?))).collect();
@@ -258,6 +267,10 @@ impl Group {
             sockets().for_each(|socket| _ = socket.send(&bye(), &[]));
         }
         sockets().for_each(|socket| socket.close());
+        // A watcher that is being told may hold the last handle to GPUs, which must not be used while the process ends.
+        if self.shared.listener.get() != Some(&std::thread::current().id()) {
+            drop(lock(&self.shared.telling));
+        }
     }
 }
 
@@ -270,6 +283,7 @@ impl Drop for Group {
 impl Shared {
     /// Takes what comes until all are gone.
     fn listen(&self, mut open: Vec<(usize, Arc<Socket>)>) {
+        let _ = self.listener.set(std::thread::current().id());
         while !open.is_empty() {
             let Ok(found) = ready(open.iter().map(|(_, socket)| &**socket)) else { break };
             let mut found = found.into_iter();
@@ -311,6 +325,8 @@ impl Shared {
     }
 
     fn ended(&self, rank: usize, how: End) {
+        // Let go of after the watchers.
+        let _telling = lock(&self.telling);
         let mut state = lock(&self.state);
         if state.is_over || state.ends[rank].is_some() {
             return;

@@ -261,6 +261,39 @@ fn the_lost_are_told_from_those_who_leave() {
     assert_eq!(*late.0.lock().unwrap(), [(0, 0), (1, 3)]);
 }
 
+/// Takes its time when it is told, and notes what it drops.
+struct Slow(Arc<Mutex<Vec<&'static str>>>);
+
+impl Watcher for Slow {
+    fn lost(&self, _: &Range<usize>) {}
+
+    fn left(&self) {
+        self.0.lock().unwrap().push("told");
+        std::thread::sleep(SHORT / 3);
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push("dropped");
+    }
+}
+
+/// Who has said farewell may end the process: no watcher is left with another thread.
+#[test]
+fn a_farewell_waits_for_watchers_that_are_told() {
+    let groups = groups(2);
+    let seen = Arc::default();
+    let watcher: Arc<dyn Watcher> = Arc::new(Slow(Arc::clone(&seen)));
+    groups[0].watch(&watcher);
+    groups[1].leave();
+    until(|| !seen.lock().unwrap().is_empty());
+    drop(watcher);
+    assert_eq!(*seen.lock().unwrap(), ["told"], "the thread that listens holds it");
+    groups[0].leave();
+    assert_eq!(*seen.lock().unwrap(), ["told", "dropped"]);
+}
+
 #[test]
 fn a_process_that_ends_ends_the_exchange() {
     let mut groups = groups(3);

@@ -1,9 +1,9 @@
 //! Tables for the fused kernel: rows, places and counters in the memory of each PE.
 
-use super::super::schedule::{Endpoint, Place, Shape, GRAIN};
+use super::super::schedule::{Endpoint, Place, Schedule, Shape, GRAIN};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
-use crate::planner::{lock, Item, Planner};
+use crate::planner::{lock, Algorithm, Item, Planner};
 use crate::rank::MAX_PES;
 use crate::world::PinnedLoan;
 use crate::{ffi, Error, Queue, Result, Symmetric};
@@ -22,7 +22,14 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
             let shape = shared.shape(item, workers);
             // Calls at once share the rings.
             let chunk = shape.chunk / items.len() as u64 / GRAIN * GRAIN;
-            shared.table(item, &Shape { chunk, ..shape }, shared.way(item))
+            let shape = Shape { chunk, ..shape };
+            let table = shared.table(item, &shape, shared.way(item))?;
+            // A plan has a transfer for each of its ways, however few blocks there are: several PEs share the GPU.
+            let is_too_much = most_at_once(&table) > blocks.saturating_sub(1) / items.len();
+            if is_too_much && shared.reach_all(item) {
+                return shared.table(item, &shape, Algorithm::Direct);
+            }
+            Ok(table)
         };
         items.iter().map(table).collect::<Result<Vec<_>>>()
     };
@@ -48,6 +55,14 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
     // sizes were checked with the schedule.
     table.launch(shared, items, |stream, team, args| unsafe { ffi::tandem_exec_fused(team, args, stream) })?;
     Ok(true)
+}
+
+/// Transfers of the PE that has the most.
+fn most_at_once(schedule: &Schedule) -> usize {
+    (0..schedule.pes + schedule.helpers)
+        .map(|pe| schedule.transfers.iter().filter(|t| t.at == pe).count())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Rows of a PE where some go through host memory: the blocks that wait for words there slow each other down.
