@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Keys and proofs of PLONK and FFLONK for circuits that people use, tandem beside snarkjs: the keys are the same bytes, and each accepts
+the other's proofs.
+
+    python3 bench/plonk_keys.py [--tandem target/release/tandem] [--circuits membership,aes-128-ctr] [--protocols plonk] [--json rows.jsonl]
+
+For each circuit: both make the key of the same test powers of tau, and the keys and verification keys are compared; snarkjs accepts
+tandem's proof, and tandem snarkjs's; tandem refuses its proof with any field changed; calldata is compared. A key with many public signals is
+large (160 bytes for each of them and each row): of two keys one lies on the disk at a time, and snarkjs, which holds 128 bytes for each
+public signal and row, does not prove where that is more than --memory. circom compiles what no package has compiled; snarkjs is that of
+`npm ci --prefix tests/e2e --ignore-scripts`. The first difference ends the run with status 1.
+"""
+import argparse
+import copy
+import datetime
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from cpu_provers import ROOT
+from end_to_end import inputs, sources
+from plonk_provers import SNARKJS, run
+
+CIRCUITS = "multiplier,membership,eddsa,sha256_512,chacha20,aes-128-ctr,aes-256-ctr"
+NODE = [SNARKJS[0], "--max-old-space-size=20000", *SNARKJS[1:]]
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def output(command, status=0):
+    """What a program prints; the run ends if it does not end with `status`."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != status:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def same(what, ours, theirs):
+    if ours != theirs:
+        sys.exit(f"{what}: tandem's and snarkjs's differ\n{str(ours)[:300]}\n{str(theirs)[:300]}")
+
+
+def fields(of, way=()):
+    """Where a proof's numbers are: the keys on the way to each. The third coordinate of a point is always 1."""
+    if isinstance(of, dict):
+        for key, value in of.items():
+            yield from fields(value, (*way, key))
+    elif isinstance(of, list):
+        for i in range(2):
+            yield from fields(of[i], (*way, i))
+    elif of.isdigit():
+        yield way
+
+
+def changed(proof, way):
+    """The proof with the lowest bit of one number changed."""
+    out = copy.deepcopy(proof)
+    at = out
+    for key in way[:-1]:
+        at = at[key]
+    at[way[-1]] = str(int(at[way[-1]]) ^ 1)
+    return out
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def measure(options, protocol, circuit, folder):
+    file = lambda name: os.path.join(folder, name)
+    tandem = [options.tandem, "-q"]
+    found = sources(circuit, folder)
+    with open(file("input.json"), "w", encoding="utf-8") as out:
+        json.dump(inputs(circuit), out)
+    ours = file("ours.zkey")
+    setup = tandem + ["setup", "--protocol", protocol, "--ptau", file("powers.ptau"), found["r1cs"], ours]
+    # What is too small a file for the circuit says which power is needed.
+    run(tandem + ["ptau", "--test", "1", file("powers.ptau")])
+    needed = re.search(r"use a file of power (\d+)", subprocess.run(setup, capture_output=True, text=True, check=False).stderr)
+    if needed:
+        run(tandem + ["ptau", "--test", needed[1], file("powers.ptau")])
+    setups = {"tandem": run(setup)}
+    size, ours_digest = os.path.getsize(ours), digest(ours)
+    run(tandem + ["export-vkey", ours, file("ours.vkey.json")])
+    run(tandem + ["witness", found["wasm"], file("input.json"), file("witness.wtns")])
+    proofs = {"tandem": run(tandem + ["--device", "cpu", "prove", ours, file("witness.wtns"), file("proof.json"), file("public.json")])}
+    verify = lambda proof, status=0: output([options.tandem, "verify", file("ours.vkey.json"), file("public.json"), proof], status)
+    verify(file("proof.json"))
+    os.remove(ours)
+
+    theirs = file("theirs.zkey")
+    setups["snarkjs"] = run(NODE + [protocol, "setup", found["r1cs"], file("powers.ptau"), theirs])
+    same("keys", ours_digest, digest(theirs))
+    run(NODE + ["zkey", "export", "verificationkey", theirs, file("theirs.vkey.json")])
+    same("verification keys", load(file("ours.vkey.json")), load(file("theirs.vkey.json")))
+    run(NODE + [protocol, "verify", file("theirs.vkey.json"), file("public.json"), file("proof.json")])
+    calldata = output(NODE + ["zkey", "export", "soliditycalldata", file("public.json"), file("proof.json")])
+    same("calldata", output([options.tandem, "calldata", file("public.json"), file("proof.json")]), calldata)
+    proof = load(file("proof.json"))
+    ways = list(fields(proof))
+    for way in ways:
+        with open(file("changed.json"), "w", encoding="utf-8") as out:
+            json.dump(changed(proof, way), out)
+        verify(file("changed.json"), 1)
+
+    publics, domain = len(load(file("public.json"))), load(file("ours.vkey.json"))["power"]
+    if publics << (domain + 7) <= options.memory << 30:
+        files = [file("theirs.proof.json"), file("theirs.public.json")]
+        proofs["snarkjs"] = run(NODE + [protocol, "prove", theirs, file("witness.wtns"), *files])
+        same("public signals", load(file("public.json")), load(files[1]))
+        verify(files[0])
+    os.remove(theirs)
+    figures = lambda of: {"setup": {name: round(taken[of], 1) for name, taken in setups.items()},
+                          "prove": {name: round(taken[of], 1) for name, taken in proofs.items()}}
+    return {"what": "plonk_keys", "protocol": protocol, "circuit": circuit, "log_n": domain, "publics": publics,
+            "key_mib": round(size / (1 << 20), 1), "sha256": ours_digest, "numbers_changed": len(ways), "ms": figures(0),
+            "ms_processors": figures(1), "mib": figures(2), "device": f"CPU, {os.cpu_count()} cores",
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "load": round(os.getloadavg()[0], 1), "command": "python3 bench/plonk_keys.py"}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))
+    parser.add_argument("--circuits", default=CIRCUITS)
+    parser.add_argument("--protocols", default="plonk,fflonk")
+    parser.add_argument("--memory", type=int, default=8, help="GiB that snarkjs may hold of public signals' polynomials")
+    parser.add_argument("--folder", help="where the keys are made; a temporary folder unless set")
+    parser.add_argument("--json", help="file to append rows to")
+    options = parser.parse_args()
+    for circuit in options.circuits.split(","):
+        for protocol in options.protocols.split(","):
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                row = measure(options, protocol, circuit, folder)
+            print(json.dumps(row), flush=True)
+            if options.json:
+                with open(options.json, "a", encoding="utf-8") as out:
+                    out.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
