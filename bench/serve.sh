@@ -6,6 +6,7 @@
 #   JOBS     100, for each number of callers
 #   CALLERS  2,4,8 for each GPU's worker
 #   KILLS    empty: no worker is killed
+#   SOCKET   1: callers come by a Unix socket, not over loopback
 set -u
 here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
@@ -35,7 +36,7 @@ serve() {
     # A key on each device with tables for many proofs, as the engine's.
     # shellcheck disable=SC2086 # words on purpose
     TANDEM_SERVE_KEY_PROOFS=1000000 TANDEM_SERVE_KEY_MEMORY_MIB=65536 TANDEM_SERVE_IN_HAND="${IN_HAND:-4}" \
-        "$here/tandem" serve --listen 127.0.0.1:8555 --data "$made/$name" $workers >"$out/serve-$name.log" 2>&1 &
+        "$here/tandem" serve --listen 127.0.0.1:8555 --socket "$made/socket" --data "$made/$name" $workers >"$out/serve-$name.log" 2>&1 &
     service=$!
     python3 - <<'PYTHON' || { fail "the service $name is not ready"; tail -5 "$out/serve-$name.log"; return 1; }
 import sys, time, urllib.request
@@ -50,7 +51,10 @@ PYTHON
 
 # drive <callers> <jobs>
 drive() {
-    timeout 120 "$here/tandem" -q bench serve "$zkey" "$witness" -c "$1" --jobs "$2" --json "$rows" >>"$out/serve.txt" 2>&1 ||
+    server=http://127.0.0.1:8555
+    [ -z "${SOCKET:-}" ] || server=unix:$made/socket
+    timeout 120 "$here/tandem" -q bench serve "$zkey" "$witness" -c "$1" --jobs "$2" --json "$rows" \
+        --server "$server" >>"$out/serve.txt" 2>&1 ||
         { fail "bench serve -c $1 failed"; tail -3 "$out/serve.txt"; }
 }
 

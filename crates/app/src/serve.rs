@@ -34,6 +34,9 @@ pub(crate) struct Serve {
     /// Address and port; port 0 takes a free one [default: 127.0.0.1:8555]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Path of a Unix socket beside the port, which only your user reaches: large witnesses come faster over it
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
     /// Want a token of every caller; tandem tokens makes them
     #[arg(long)]
     tokens: bool,
@@ -102,6 +105,7 @@ impl Serve {
         let mut options = Vec::new();
         let files = [
             ("key_folder", &self.key_folder),
+            ("socket", &self.socket),
             ("tls_certificate", &self.tls_certificate),
             ("tls_key", &self.tls_key),
             ("tls_clients", &self.tls_clients),

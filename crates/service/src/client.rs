@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
 
@@ -98,6 +98,15 @@ pub struct Access {
     pub own: Option<(PathBuf, PathBuf)>,
 }
 
+/// Where a service is.
+#[derive(Clone)]
+enum Place {
+    /// Addresses of which one answers.
+    Port(Vec<SocketAddr>),
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
 /// Who is called, as it stands in the `Host` of a request, and where that is.
 fn addresses(server: &str, is_tls: bool) -> io::Result<(String, Vec<SocketAddr>)> {
     let found = server.to_socket_addrs().or_else(|error| match is_tls {
@@ -126,7 +135,7 @@ fn secure(host: &str, access: &Access) -> Result<(TlsConnector, ServerName<'stat
 #[derive(Clone)]
 pub struct Client {
     host: String,
-    addresses: Vec<SocketAddr>,
+    place: Place,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Option<HeaderValue>,
     /// How long an answer may take.
@@ -142,7 +151,8 @@ struct Connection {
 }
 
 impl Client {
-    /// The service at an address such as `127.0.0.1:8555`, which may have `http://` or `https://` in front.
+    /// The service at an address such as `127.0.0.1:8555`, which may have `http://` or `https://` in front, or at a Unix socket,
+    /// `unix:PATH`.
     ///
     /// # Errors
     /// It is no address; it is that of another machine without `https://`.
@@ -156,7 +166,11 @@ impl Client {
     /// As there; the token can be none, a file of TLS is wrong.
     pub fn with(server: &str, access: &Access) -> Result<Client, String> {
         let client = Client::anywhere(server, access)?;
-        if client.tls.is_none() && !client.addresses.iter().all(|address| address.ip().is_loopback()) {
+        let is_here = match &client.place {
+            Place::Port(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
+            Place::Socket(_) => true,
+        };
+        if client.tls.is_none() && !is_here {
             return Err(format!(
                 "'{server}': another machine is called by https:// alone: without it, others read tokens and witnesses"
             ));
@@ -174,8 +188,14 @@ impl Client {
             Some(host) => (host, true),
             None => (server.strip_prefix("http://").unwrap_or(server), false),
         };
-        let (host, addresses) = addresses(host.trim_end_matches('/'), is_tls)
-            .map_err(|e| format!("'{server}': {e}; expected an address, such as http://127.0.0.1:8555"))?;
+        let (host, place) = match server.strip_prefix("unix:") {
+            Some(path) => ("localhost".into(), Place::Socket(path.into())),
+            None => addresses(host.trim_end_matches('/'), is_tls)
+                .map(|(host, addresses)| (host, Place::Port(addresses)))
+                .map_err(|e| {
+                    format!("'{server}': {e}; expected an address, such as http://127.0.0.1:8555, or unix:PATH")
+                })?,
+        };
         let tls = if is_tls { Some(secure(&host, access)?) } else { None };
         let token = access.token.as_ref().map(|token| {
             let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
@@ -184,7 +204,7 @@ impl Client {
             header.set_sensitive(true);
             Ok::<_, String>(header)
         });
-        Ok(Client { host, addresses, tls, token: token.transpose()?, patience: None, idle: Arc::default() })
+        Ok(Client { host, place, tls, token: token.transpose()?, patience: None, idle: Arc::default() })
     }
 
     /// Reads a value.
@@ -293,7 +313,10 @@ impl Client {
     }
 
     fn away(&self, why: &dyn std::fmt::Display) -> CallError {
-        let host = &self.host;
+        let host = match &self.place {
+            Place::Port(_) => self.host.clone(),
+            Place::Socket(path) => path.display().to_string(),
+        };
         if self.patience.is_some() {
             return CallError::Unreachable(format!("no collector answers at {host}: {why}"));
         }
@@ -353,7 +376,14 @@ impl Client {
         let runtime = runtime.map_err(|e| CallError::Unreachable(format!("cannot start: {e}")))?;
         let sender = runtime.block_on(async {
             let connecting = async {
-                let stream = TcpStream::connect(&self.addresses[..]).await.map_err(|e| self.away(&e))?;
+                let addresses = match &self.place {
+                    Place::Port(addresses) => addresses,
+                    Place::Socket(path) => {
+                        let stream = UnixStream::connect(path).await;
+                        return self.handshake(stream.map_err(|e| self.away(&e))?).await;
+                    }
+                };
+                let stream = TcpStream::connect(&addresses[..]).await.map_err(|e| self.away(&e))?;
                 let _ = stream.set_nodelay(true);
                 match &self.tls {
                     None => self.handshake(stream).await,

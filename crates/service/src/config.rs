@@ -79,6 +79,9 @@ impl Protection {
 pub struct Config {
     /// Where it listens.
     pub listen: SocketAddr,
+    /// A Unix socket beside it, for callers of this user on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
     /// Whether callers show a token.
     pub tokens: bool,
     /// The service's certificate, and those that lead to an authority.
@@ -202,6 +205,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8555)),
+            socket: None,
             tokens: false,
             tls_certificate: None,
             tls_key: None,

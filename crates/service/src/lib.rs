@@ -134,6 +134,7 @@ pub fn serve(
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
+    let socket = core.config.socket.as_deref().map(http::Socket::open).transpose()?;
     // First the leases of an earlier start of this node are given back, then there are workers that take some.
     nodes::join(&core)?;
     keeper::start(&core)?;
@@ -153,7 +154,8 @@ pub fn serve(
         }
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0 && !core.witnesses.is_busy()
     };
-    http::run(&core, listener, || ready(address), until)?;
+    http::run(&core, listener, socket.as_ref(), || ready(address), until)?;
+    drop(socket);
     if let Some(traces) = &core.traces {
         traces.flush(FLUSH);
     }

@@ -1,11 +1,16 @@
 //! All settings.
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 51] = [
+pub const SETTINGS: [(&str, &str, &str); 52] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
         "address and port of the service; port 0 takes a free one",
+    ),
+    (
+        "socket",
+        "TANDEM_SERVE_SOCKET",
+        "path of a Unix socket beside the port, for callers of the same user: tandem submit --server unix:PATH",
     ),
     ("tokens", "TANDEM_SERVE_TOKENS", "true: callers show a token, which tandem tokens makes"),
     ("tls_certificate", "TANDEM_SERVE_TLS_CERTIFICATE", "file of the service's certificate and those that lead to it, in PEM"),

@@ -1,7 +1,7 @@
 //! Which protocol a connection begins with.
 
-use std::io::{self, ErrorKind};
-use tokio::net::TcpStream;
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What each connection of HTTP/2 begins with (RFC 9113, 3.4). No request of HTTP/1 begins with more than its first letter.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -19,16 +19,13 @@ impl<S> From<S> for Begun<S> {
 }
 
 /// Whether a connection begins as HTTP/2 does. It waits until that is sure.
-pub(crate) async fn begun(stream: TcpStream) -> io::Result<(bool, Begun<TcpStream>)> {
+pub(crate) async fn begun<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(bool, Begun<S>)> {
     let mut read = [0; PREFACE.len()];
     let mut count = 0;
     while count < PREFACE.len() && read[..count] == PREFACE[..count] {
-        stream.readable().await?;
-        match stream.try_read(&mut read[count..]) {
-            Ok(0) => break,
-            Ok(more) => count += more,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+        match stream.read(&mut read[count..]).await? {
+            0 => break,
+            more => count += more,
         }
     }
     let is_http2 = count == PREFACE.len() && read == PREFACE;

@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod body;
 pub(crate) mod caller;
 mod compat;
+mod door;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 mod lanes;
@@ -25,6 +26,8 @@ use crate::store::StoreError;
 use crate::tls;
 pub(crate) use body::Whole;
 use caller::Caller;
+pub(crate) use door::Socket;
+use door::{Accepted, Listener};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
@@ -129,6 +132,7 @@ fn text(status: StatusCode, kind: &'static str, text: String) -> Reply {
 pub(crate) fn run(
     core: &Arc<Core>,
     listener: TcpListener,
+    socket: Option<&Socket>,
     ready: impl FnOnce(),
     until: impl Fn() -> bool,
 ) -> Result<(), String> {
@@ -145,7 +149,11 @@ pub(crate) fn run(
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let grpc = core.config.interfaces.contains(&Interface::Grpc).then(|| Grpc::start(core)).transpose();
         let grpc = grpc.map_err(std::io::Error::other)?;
-        tokio::spawn(accept(core.clone(), grpc, listener, Arc::new(Semaphore::new(connections))));
+        let free = Arc::new(Semaphore::new(connections));
+        let socket = socket.map(Socket::accepting).transpose()?;
+        for listener in socket.into_iter().chain([Listener::Port(listener)]) {
+            tokio::spawn(accept(core.clone(), grpc.clone(), listener, free.clone()));
+        }
         ready();
         let mut drained = None;
         while !until() {
@@ -166,11 +174,11 @@ pub(crate) fn run(
     over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
 }
 
-async fn accept(core: Arc<Core>, grpc: Option<Arc<Grpc>>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
+async fn accept(core: Arc<Core>, grpc: Option<Arc<Grpc>>, listener: Listener, free: Arc<Semaphore>) {
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
                 // Too many open files, for one: others will be closed.
                 log("accept_failed", &[("reason", &error.to_string())]);
@@ -178,20 +186,16 @@ async fn accept(core: Arc<Core>, grpc: Option<Arc<Grpc>>, listener: tokio::net::
                 continue;
             }
         };
-        let _ = stream.set_nodelay(true);
         let (core, grpc, tls) = (core.clone(), grpc.clone(), core.tls().map(TlsAcceptor::from));
         tokio::spawn(async move {
             let _permit = permit;
             // A handshake, or what tells one protocol from another, may take as long as the head of a request.
             let most = Duration::from_secs(core.config.header_seconds.into());
-            let Some(tls) = tls else {
-                let Some(grpc) = grpc else { return connection(core, Begun::from(stream)).await };
-                match tokio::time::timeout(most, grpc::begun(stream)).await {
-                    Ok(Ok((true, stream))) => return grpc::connection(grpc, stream).await,
-                    Ok(Ok((false, stream))) => return connection(core, stream).await,
-                    // It came too slowly, or has gone.
-                    Ok(Err(_)) | Err(_) => return,
-                }
+            let (stream, tls) = match (stream, tls) {
+                // Nobody is on the way.
+                (Accepted::Unix(stream), _) => return plain(core, grpc, stream, most).await,
+                (Accepted::Port(stream), None) => return plain(core, grpc, stream, most).await,
+                (Accepted::Port(stream), Some(tls)) => (stream, tls),
             };
             let kind = match tokio::time::timeout(most, tls.accept(stream)).await {
                 Ok(Ok(stream)) => match grpc.filter(|_| stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2)) {
@@ -203,6 +207,22 @@ async fn accept(core: Arc<Core>, grpc: Option<Arc<Grpc>>, listener: tokio::net::
             };
             core.metrics.add("tandem_tls_refused_total", &[("kind", kind)], 1.0);
         });
+    }
+}
+
+/// A connection without TLS.
+async fn plain<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    core: Arc<Core>,
+    grpc: Option<Arc<Grpc>>,
+    stream: S,
+    most: Duration,
+) {
+    let Some(grpc) = grpc else { return connection(core, Begun::from(stream)).await };
+    match tokio::time::timeout(most, grpc::begun(stream)).await {
+        Ok(Ok((true, stream))) => grpc::connection(grpc, stream).await,
+        Ok(Ok((false, stream))) => connection(core, stream).await,
+        // It came too slowly, or has gone.
+        Ok(Err(_)) | Err(_) => {}
     }
 }
 

@@ -15,6 +15,7 @@ mod nodes;
 mod objects;
 mod overview;
 mod small;
+mod socket;
 mod store;
 mod support;
 mod tls;

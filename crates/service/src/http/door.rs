@@ -1,0 +1,138 @@
+//! Where callers come in: a port, and beside it a Unix socket, over which a witness takes half as long as over loopback.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use tokio::net::TcpStream;
+
+/// A Unix socket that only its owner and root reach. It is removed when this goes.
+pub(crate) struct Socket {
+    path: PathBuf,
+    /// Device and number of the file, so that no other one is removed.
+    file: (u64, u64),
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Listens at a path. A socket that a killed service has left there is replaced.
+    ///
+    /// # Errors
+    /// One sentence: a service answers there, something else is there, the folder is missing or may not be written, the path is too long.
+    pub(crate) fn open(path: &Path) -> Result<Socket, String> {
+        let failed = |what: &str, e: &io::Error| format!("socket: {}: {what}: {e}", path.display());
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("cannot look", &error)),
+            Ok(found) if !found.file_type().is_socket() => {
+                return Err(format!("socket: {}: a file is there that is no socket; say another path", path.display()));
+            }
+            Ok(_) => match UnixStream::connect(path) {
+                // Nobody listens any more.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Ok(_) => {
+                    return Err(format!(
+                        "socket: {}: another service answers there; stop it, or say another path",
+                        path.display()
+                    ));
+                }
+                Err(error) => return Err(failed("cannot tell whether another service has it", &error)),
+            },
+        }
+        // It is made in a folder that nobody else enters, so that nobody can connect before it has its mode.
+        let folder = path.parent().unwrap_or(Path::new("")).join(format!(".{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|e| failed("cannot make a folder beside it", &e))?;
+        let made = folder.join("s");
+        let listener = UnixListener::bind(&made).and_then(|listener| {
+            fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+            listener.set_nonblocking(true)?;
+            let about = fs::symlink_metadata(&made)?;
+            fs::rename(&made, path)?;
+            Ok((listener, (about.dev(), about.ino())))
+        });
+        let _ = fs::remove_dir_all(&folder);
+        let (listener, file) = listener.map_err(|e| failed("cannot listen", &e))?;
+        Ok(Socket { path: path.into(), file, listener })
+    }
+
+    /// Accepts callers from now on.
+    pub(super) fn accepting(&self) -> io::Result<Listener> {
+        Ok(Listener::Unix(tokio::net::UnixListener::from_std(self.listener.try_clone()?)?))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == self.file);
+        if is_ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// What accepts callers.
+pub(super) enum Listener {
+    Port(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener),
+}
+
+/// A caller's connection.
+pub(super) enum Accepted {
+    Port(TcpStream),
+    Unix(tokio::net::UnixStream),
+}
+
+impl Listener {
+    pub(super) async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Listener::Port(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let _ = stream.set_nodelay(true);
+                Ok(Accepted::Port(stream))
+            }
+            Listener::Unix(listener) => Ok(Accepted::Unix(listener.accept().await?.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(path: &Path) -> String {
+        Socket::open(path).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn only_the_owner_reaches_a_socket_and_no_file_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let socket = Socket::open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        let names = || fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(names(), 1, "nothing lies beside it");
+        assert!(problem(&path).contains("another service answers there"), "{}", problem(&path));
+        assert!(UnixStream::connect(&path).is_ok(), "what was refused has changed nothing");
+        drop(socket);
+        assert_eq!(names(), 0);
+
+        // One that a killed service has left.
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists() && UnixStream::connect(&path).is_err());
+        let socket = Socket::open(&path).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        // Another file has its name now: it stays.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "mine").unwrap();
+        drop(socket);
+        assert!(problem(&path).contains("no socket"), "{}", problem(&path));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+
+        let missing = folder.path().join("none/socket");
+        assert!(problem(&missing).contains("none/socket: cannot"), "{}", problem(&missing));
+        let long = folder.path().join("x".repeat(200));
+        assert!(problem(&long).starts_with("socket: ") && names() == 1, "{}", problem(&long));
+    }
+}
