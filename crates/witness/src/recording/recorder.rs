@@ -42,7 +42,7 @@ pub(crate) struct Recorder {
     pub(super) calls: Calls,
     places: HashMap<Limbs, u32, RandomState>,
     known: HashMap<(Operation, Value, Value), Value, RandomState>,
-    guarded: HashSet<Step>,
+    guarded: HashSet<Step, RandomState>,
     which: Record,
 }
 
@@ -67,7 +67,7 @@ impl Recorder {
             calls: Calls::new(),
             places: HashMap::default(),
             known: HashMap::default(),
-            guarded: HashSet::new(),
+            guarded: HashSet::default(),
             which,
         }
     }
