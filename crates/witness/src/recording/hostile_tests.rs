@@ -47,11 +47,11 @@ pub(super) fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// A module whose functions begin with other code, and that has a global number, if need be.
 pub(super) fn module(wasm: &[u8], has_global: bool, prefix: &dyn Fn(usize) -> Option<Vec<u8>>) -> Vec<u8> {
-    rewritten(wasm, has_global, &|index, locals, code| [locals, &prefix(index).unwrap_or_default(), code].concat())
+    rewritten(wasm, has_global, |index, locals, code| [locals, &prefix(index).unwrap_or_default(), code].concat())
 }
 
 /// A module whose functions are made of their locals and their code.
-fn rewritten(wasm: &[u8], has_global: bool, made: &dyn Fn(usize, &[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
+fn rewritten(wasm: &[u8], has_global: bool, made: impl Fn(usize, &[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
     const EXPORTS: u8 = 7;
     let parts = Parts::read(wasm).unwrap();
     let mut out = wasm[..8].to_vec();
@@ -226,7 +226,7 @@ fn invalid_modules_stay_so() {
     let parts = Parts::read(MULTIPLIER).unwrap();
     let (own, parameters) = ((number(MULTIPLIER, "setInputSignal") - parts.imports) as usize, 3);
     let with_type = |ty: u8| {
-        rewritten(MULTIPLIER, false, &|index, locals, code| {
+        rewritten(MULTIPLIER, false, |index, locals, code| {
             if index != own {
                 return [locals, code].concat();
             }
