@@ -16,8 +16,35 @@ const PROGRAM_BYTES_MAX: u64 = 1 << 32;
 /// Bytes of a circuit's inputs.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
 
-/// The values of a witness, wire by wire, as little-endian limbs.
-pub(crate) type Values = Zeroizing<Vec<[u64; 4]>>;
+/// The values of a witness, wire by wire, as little-endian limbs: as they were computed, or copied.
+pub(crate) enum Values {
+    Computed(tandem_witness::Witness),
+    Copied(Zeroizing<Vec<[u64; 4]>>),
+}
+
+impl Values {
+    /// Values that need not be copied to be elements, or their copy.
+    fn of(witness: tandem_witness::Witness) -> Self {
+        match bytemuck::try_cast_slice::<u8, [u64; 4]>(witness.values()) {
+            Ok(_) => Self::Computed(witness),
+            Err(_) => Self::Copied(Zeroizing::new(copied(&witness))),
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[[u64; 4]] {
+        match self {
+            Self::Computed(witness) => bytemuck::cast_slice(witness.values()),
+            Self::Copied(values) => values,
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<[u64; 4]> {
+        match self {
+            Self::Computed(witness) => copied(&witness),
+            Self::Copied(mut values) => std::mem::take(&mut *values),
+        }
+    }
+}
 
 /// Runs the circuit's program, and names the file that is at fault, or the option, if it fails.
 pub(crate) fn compute(
@@ -49,7 +76,7 @@ pub(crate) fn compute(
             let name = format!("the witness that {} wrote", program.display());
             let Wtns { curve, values } = Wtns::parse(&file).map_err(|e| e.in_file(Path::new(&name)))?;
             let values = values.iter().map(|value| value.0).collect();
-            (curve, Zeroizing::new(values))
+            (curve, Values::Copied(Zeroizing::new(values)))
         }
         _ => within(session, program, &code, (input, text), limits)?,
     };
@@ -102,7 +129,7 @@ fn within(
             "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
         )
     })?;
-    Ok((curve, Zeroizing::new(elements(&witness).collect())))
+    Ok((curve, Values::of(witness)))
 }
 
 /// What the circuit's program may ask of us.
@@ -166,12 +193,6 @@ impl Recordings for Kept<'_> {
 }
 
 /// The values of a witness over a curve's scalars, as little-endian limbs.
-fn elements(witness: &tandem_witness::Witness) -> impl ExactSizeIterator<Item = [u64; 4]> + '_ {
-    witness.values().chunks_exact(32).map(|bytes| {
-        let mut limbs = [0u64; 4];
-        for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
-            *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        }
-        limbs
-    })
+fn copied(witness: &tandem_witness::Witness) -> Vec<[u64; 4]> {
+    witness.values().chunks_exact(32).map(bytemuck::pod_read_unaligned).collect()
 }

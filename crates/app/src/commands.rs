@@ -45,8 +45,8 @@ pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
         Job { zkey: &args.zkey, proof: &args.proof, outputs, explain: args.explain.explain, options: &args.options };
     prove_and_write(session, job, args.limits.memory_bytes(), || {
         let begun = Instant::now();
-        let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
-        let witness = Witness::from_values(curve, std::mem::take(&mut *values))?;
+        let (curve, values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+        let witness = Witness::from_values(curve, values.into_vec())?;
         let seconds = begun.elapsed().as_secs_f64();
         Ok((witness, Some(Stage { name: "witness", lane: None, begun: None, seconds })))
     })
@@ -161,14 +161,14 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let mut output = tandem_formats::Output::create_secret(&args.witness)?;
     let begun = session.trace.now();
-    let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
-    let count = values.len();
+    let (curve, values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+    let count = values.as_slice().len();
     let written = match &args.r1cs {
         Some(r1cs) => {
-            let witness = Witness::from_values(curve, std::mem::take(&mut *values))?.with_circuit(r1cs)?;
+            let witness = Witness::from_values(curve, values.into_vec())?.with_circuit(r1cs)?;
             witness.write_with_sides(&mut output)
         }
-        None => Wtns::write(&mut output, curve, bytemuck::cast_slice(&values)),
+        None => Wtns::write(&mut output, curve, bytemuck::cast_slice(values.as_slice())),
     };
     written.map_err(|e| output.error(e))?;
     tandem_console::interrupt::check()?;

@@ -3,7 +3,7 @@
 use crate::cli::{self, Cli};
 use crate::environment;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::io::Write;
 use tandem_console::failure::{Failure, Outcome};
@@ -15,7 +15,11 @@ pub(crate) fn parse() -> Result<Cli, Outcome> {
     let args: Vec<OsString> = std::env::args_os().collect();
     let choice = color::wanted(&args);
     color::choose(choice);
-    let matches = cli::command().color(choice).try_get_matches_from(&args);
+    // To say which options are listed where takes longer than to read them, and only help needs it.
+    let matches = Cli::command()
+        .color(choice)
+        .try_get_matches_from(&args)
+        .or_else(|_| cli::command().color(choice).try_get_matches_from(&args));
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| end(&error, &args))?;
     cli.in_our_words().map_err(Err)
 }

@@ -181,8 +181,8 @@ impl Worker<'_> {
         let witness = match from {
             Origin::File(path) => self.keys.engine().read_witness_for(path, &key)?,
             Origin::Circuit { wasm, input } => {
-                let (curve, mut values) = circuit::compute(self.session, wasm, input, &self.limits)?;
-                Witness::from_values(curve, std::mem::take(&mut *values))?
+                let (curve, values) = circuit::compute(self.session, wasm, input, &self.limits)?;
+                Witness::from_values(curve, values.into_vec())?
             }
         };
         // Beside the proof in hand.

@@ -357,9 +357,13 @@ fn check_values(values: &[Canonical], curve: CurveId, start: Place) -> Result<()
         Err(FormatError::at(Place { index: Some(("value", index as u64)), offset, ..start.clone() }, problem))
     };
     let r = modulus::scalar(curve);
-    // Few parts: to wake a thread takes as long as it checks some thousand values.
-    let values_in_parts = values.par_iter().with_min_len(CHECKED_TOGETHER);
-    if let Some(index) = values_in_parts.position_first(|v| !modulus::is_below(&v.0, r)) {
+    let is_large = |v: &Canonical| !modulus::is_below(&v.0, r);
+    // Few parts: to wake a thread takes as long as it checks some thousand values, and to start them much longer.
+    let found = match values.len() > CHECKED_TOGETHER {
+        true => values.par_iter().with_min_len(CHECKED_TOGETHER).position_first(is_large),
+        false => values.iter().position(is_large),
+    };
+    if let Some(index) = found {
         return at(index, format!("expected a value below the scalar field modulus of {curve}, found a larger one"));
     }
     if values.first() != Some(&Canonical([1, 0, 0, 0])) {

@@ -52,7 +52,7 @@ const LISTED: [(&str, &[&str]); 6] = [
     ("verbose", &["prove", "fullprove", "prepare", "setup"]),
 ];
 
-/// The command line.
+/// The command line as its help lists it. What it takes is the same.
 pub(crate) fn command() -> clap::Command {
     let whole = Cli::command();
     let shared: Vec<Arg> = whole.get_arguments().cloned().collect();

@@ -90,33 +90,9 @@ impl Field {
         self.mul(self.r3, self.mul(x, y))
     }
 
-    /// `1 / x` of a number that is not in Montgomery's form, by the binary extended Euclidean algorithm (Handbook of Applied
-    /// Cryptography, 14.61, for an odd modulus); 0 of what is 0 modulo the prime.
-    pub(crate) fn invert(&self, x: Limbs) -> Limbs {
-        // At each step `u` is `s x` and `v` is `t x` modulo the prime. Their greatest common divisor is left in `v`.
-        let (mut u, mut s) = (x, [1, 0, 0, 0]);
-        let (mut v, mut t) = (self.prime, [0; 4]);
-        while u != [0; 4] {
-            while u[0] & 1 == 0 {
-                (u, s) = (halved(u), self.half_of(s));
-            }
-            while v[0] & 1 == 0 {
-                (v, t) = (halved(v), self.half_of(t));
-            }
-            let (less, is_below) = sub(u, v);
-            if is_below {
-                (v, t) = (sub(v, u).0, self.sub(t, s));
-            } else {
-                (u, s) = (less, self.sub(s, t));
-            }
-        }
-        t
-    }
-
-    /// `x / 2` in the field.
-    fn half_of(&self, x: Limbs) -> Limbs {
-        // The prime leaves a bit free.
-        halved(if x[0] & 1 == 0 { x } else { add(x, self.prime).0 })
+    /// `-1 / prime` modulo 2^64.
+    pub(super) fn inverse(&self) -> u64 {
+        self.inverse
     }
 
     /// The largest number that is not negative.
@@ -243,7 +219,7 @@ fn wide_shifted(x: Limbs, count: u32) -> [u64; 5] {
 
 #[cfg(test)]
 mod tests {
-    use super::{divide, Field, Limbs};
+    use super::{add, divide, Field, Limbs};
     use num_bigint::BigUint;
 
     /// Random limbs, always the same.
@@ -290,6 +266,15 @@ mod tests {
                     assert!(inverse < prime);
                     assert_eq!(number(x) * inverse % &prime, BigUint::from(u8::from(x != [0; 4])), "{x:x?}");
                 }
+            }
+            // Words of zeros, of ones and of one bit, above the prime too, and multiples of it.
+            let times = |n: u8| (0..n).fold([0; 4], |x, _| add(x, field.prime).0);
+            let odd = |state: &mut u64| std::array::from_fn(|i| edges[(random(state)[i] >> 40) as usize % edges.len()]);
+            for x in (0..5).map(times).chain((0..20_000).map(|_| odd(&mut state))) {
+                let inverse = number(field.invert(x));
+                let is_zero = number(x) % &prime == BigUint::ZERO;
+                assert!(inverse < prime && (!is_zero || inverse == BigUint::ZERO), "{x:x?}");
+                assert_eq!(number(x) * inverse % &prime, BigUint::from(u8::from(!is_zero)), "{x:x?}");
             }
             for (x, y) in [(0, 0), (1, u64::MAX), (u64::MAX, u64::MAX), (3, 5)] {
                 let (x, y) = ([x, 0, 0, 0], [y, 0, 0, 0]);

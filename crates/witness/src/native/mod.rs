@@ -6,6 +6,7 @@
 mod elements;
 mod field;
 mod inline;
+mod invert;
 mod observe;
 mod recognise;
 mod rewrite;

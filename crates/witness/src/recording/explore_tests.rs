@@ -198,6 +198,73 @@ fn functions_are_within_bounds() {
     refused(deep, "its functions call each other too deep");
 }
 
+/// What is put aside counts as steps that take as much memory, until the call is over.
+#[test]
+fn what_is_put_aside_is_counted() {
+    let mut run = called();
+    let (before, mut most) = (run.recorder.steps(), 0);
+    loop {
+        let way = run.goes(3).unwrap();
+        // Some 1600 bytes below the function's own, in chunks of 32 words.
+        (0..400).for_each(|i| run.stores(W + 4 * i, i << 8 | u32::from(way)));
+        most = most.max(run.recorder.steps());
+        if !run.leaves().unwrap() {
+            break;
+        }
+        // Of the way that has been gone its words are kept: 400 of 24 bytes.
+        assert!(run.recorder.steps() > most + 400 * 24 / 64 - 10, "{} {most}", run.recorder.steps());
+    }
+    // 13 chunks of 32 words, each with its tag, as it was and as a way leaves it.
+    assert!(most > before + 13 * (32 * 20 + 32 * 24) / 64, "{most} {before}");
+    let (line, after) = (run.recorder.line.steps.len() + run.recorder.line.constants.len(), run.recorder.steps());
+    assert_eq!(after, line, "nothing is put aside any more");
+}
+
+/// Writes behind conditions, and the words that ways leave, have a bound for all calls together.
+#[test]
+fn work_behind_conditions_is_bounded() {
+    let mut run = called();
+    let save = |run: &mut Run, count: usize| (0..count).try_for_each(|_| run.recorder.save(&run.memory, Z as usize, 4));
+    // Before any condition there is none.
+    save(&mut run, 1 << 10).unwrap();
+    run.goes(3).unwrap();
+    // All chunks are saved that are written below.
+    (0..400).for_each(|i| run.stores(W + 4 * i, 1));
+    save(&mut run, (1 << 26) - 600).unwrap();
+    let mut other = called();
+    other.goes(3).unwrap();
+    (0..400).for_each(|i| other.stores(W + 4 * i, 1));
+    assert_eq!(other.leaves(), Ok(true), "few words");
+    refused(run.leaves(), TOO_MANY);
+    let mut run = called();
+    run.goes(3).unwrap();
+    refused(save(&mut run, 1 << 27), TOO_MANY);
+}
+
+/// Of a program whose functions have too many ways it is remembered that they have.
+#[test]
+fn too_many_ways_are_remembered() {
+    let parts = Parts::read(FUNCTIONS).unwrap();
+    let of_witness = (number(FUNCTIONS, "getWitness") - parts.imports) as usize;
+    let call = |function, arguments: &[i32]| calls(FUNCTIONS, function, arguments);
+    // In each call, once the first function's result is there, nine conditions: its powers.
+    let conditions = |count: usize| {
+        let first = call(Function::Add, &[COUNT, ABOVE, ABOVE]);
+        let next = [call(Function::Mul, &[COUNT, COUNT, COUNT]), call(Function::IsTrue, &[COUNT]), vec![0x1a]].concat();
+        let prefix = [first, next.repeat(count)].concat();
+        module(FUNCTIONS, false, &|index| (index == compares(&parts, of_witness)).then(|| prefix.clone()))
+    };
+    let kept = |wasm: &[u8]| {
+        let memory = Memory::default();
+        let json = br#"{"a": [3, 2, 4], "b": [5, 1, 3]}"#.to_vec();
+        calculate_kept(wasm, json.into(), Limits::default(), &|| false, &memory, Record::Unbranched).unwrap();
+        let used = memory.used.lock().unwrap()[0];
+        (used, memory.kept())
+    };
+    assert_eq!(kept(&conditions(9)), (Used::Refused(TOO_MANY), b"branches".to_vec()));
+    assert_eq!(kept(&conditions(1)).0, Used::Recorded);
+}
+
 const FUNCTIONS: &[u8] = include_bytes!("../../tests/data/functions.wasm");
 /// The signal of its first function's result.
 const ABOVE: i32 = 6240;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Values lie in four areas: inputs, constants, those that are kept (wires), and those that pass, whose places are used again. A step is
-//! an operation's number, the place of its result, and its operands. A reference is a number in LEB128 whose lowest two bits are the
+//! an operation's number, the place of its result, and its operands. A product that only a sum behind it needs is a step with that sum. A reference is a number in LEB128 whose lowest two bits are the
 //! area; for kept values it counts back from the next one. A result's place is 0 for the next kept value, or one more than the place of
 //! a passing one.
 
@@ -22,9 +22,9 @@ use super::{Line, Step, Value};
 use crate::native::{Field, Limbs};
 
 /// Changes when what is kept, or what it means, changes. Programs are named by their hash with it.
-pub(crate) const VERSION: &str = "tandem recording 4";
+pub(crate) const VERSION: &str = "tandem recording 5";
 
-const MAGIC: &[u8; 16] = b"tandem record 2\n";
+const MAGIC: &[u8; 16] = b"tandem record 3\n";
 
 const HASH_BYTES: usize = 32;
 
@@ -33,6 +33,8 @@ const BYTES_MAX: usize = 1 << 28;
 
 pub(super) const IS_TRUE: u8 = 0x80;
 pub(super) const IS_FALSE: u8 = 0x81;
+/// `a b + c`.
+pub(super) const MUL_ADD: u8 = 0x82;
 
 /// Areas of values.
 pub(super) const INPUT: u8 = 0;
@@ -51,11 +53,12 @@ pub(crate) struct About<'a> {
 
 /// Makes a recording's bytes. `None` where they are too many.
 pub(crate) fn write(line: &Line, about: &About) -> Option<Vec<u8>> {
-    let last = last_uses(line);
-    let mut places = Places { last: &last, kept: 0, passing: 0, free: Vec::new(), of: vec![(0, 0); line.steps.len()] };
+    let last = last_uses(line, &uses(line));
+    let mut places =
+        Places { line, last: &last, kept: 0, passing: 0, free: Vec::new(), of: vec![(0, 0); line.steps.len()] };
     let mut steps = Vec::new();
     for (i, step) in line.steps.iter().enumerate() {
-        if last[i] != NEVER {
+        if last[i] < WITHIN {
             places.write(i, step, &mut steps);
         }
         if steps.len() > BYTES_MAX {
@@ -92,39 +95,87 @@ pub(crate) fn write(line: &Line, about: &About) -> Option<Vec<u8>> {
 
 /// No step needs it.
 const NEVER: u32 = u32::MAX;
+/// It is a product within the one step that needs it.
+const WITHIN: u32 = u32::MAX - 1;
 /// It is kept to the end.
-const ALWAYS: u32 = u32::MAX - 1;
+const ALWAYS: u32 = u32::MAX - 2;
 
-/// For each step the last that uses its value; guards and what may fail are needed themselves.
-fn last_uses(line: &Line) -> Vec<u32> {
-    let mut last = vec![NEVER; line.steps.len()];
-    for wire in &line.wires {
-        if let Value::Result(i) = wire {
-            last[*i as usize] = ALWAYS;
+/// What a step needs: two values, or one twice.
+fn operands(step: &Step) -> [Value; 2] {
+    match *step {
+        Step::IsTrue(a) | Step::IsFalse(a) => [a, a],
+        Step::Compute(_, a, b) => [a, b],
+    }
+}
+
+/// How many steps need each step's value, up to 2. Guards and what may fail are needed themselves, and so are wires, twice.
+fn uses(line: &Line) -> Vec<u8> {
+    let mut uses = vec![0; line.steps.len()];
+    line.wires.iter().for_each(|wire| use_of(wire, &mut uses, 2));
+    for (i, step) in line.steps.iter().enumerate().rev() {
+        let is_needed = match step {
+            Step::Compute(operation, ..) => uses[i] > 0 || operation.may_fail(),
+            Step::IsTrue(_) | Step::IsFalse(_) => true,
+        };
+        if is_needed {
+            // What is needed for itself is no part of another step.
+            uses[i] = uses[i].max(1);
+            operands(step).iter().for_each(|operand| use_of(operand, &mut uses, 1));
         }
     }
+    uses
+}
+
+fn use_of(value: &Value, uses: &mut [u8], count: u8) {
+    if let Value::Result(i) = value {
+        uses[*i as usize] = (uses[*i as usize] + count).min(2);
+    }
+}
+
+/// For each step the last that uses its value.
+fn last_uses(line: &Line, uses: &[u8]) -> Vec<u32> {
+    let mut last = vec![NEVER; line.steps.len()];
+    let reach = |value: Value, last: &mut Vec<u32>, at: u32| {
+        if let Value::Result(of) = value {
+            if last[of as usize] == NEVER {
+                last[of as usize] = at;
+            }
+        }
+    };
+    line.wires.iter().for_each(|&wire| reach(wire, &mut last, ALWAYS));
     for (i, step) in line.steps.iter().enumerate().rev() {
-        let operands = match *step {
-            Step::IsTrue(a) | Step::IsFalse(a) => [a, a],
-            Step::Compute(operation, a, b) if last[i] != NEVER || operation.may_fail() => [a, b],
-            Step::Compute(..) => continue,
-        };
+        if uses[i] == 0 || last[i] == WITHIN {
+            continue;
+        }
         if last[i] == NEVER {
             last[i] = i as u32;
         }
-        for operand in operands {
-            if let Value::Result(of) = operand {
-                if last[of as usize] == NEVER {
-                    last[of as usize] = i as u32;
-                }
-            }
+        let mut needs = operands(step);
+        if let Some((product, factors, other)) = within(line, step, |i| uses[i] == 1) {
+            last[product] = WITHIN;
+            factors.into_iter().for_each(|factor| reach(factor, &mut last, i as u32));
+            needs = [other, other];
         }
+        needs.into_iter().for_each(|need| reach(need, &mut last, i as u32));
     }
     last
 }
 
+/// The product in a sum, which is one that nothing else needs: its number, its factors, and what is added.
+fn within(line: &Line, step: &Step, is_it: impl Fn(usize) -> bool) -> Option<(usize, [Value; 2], Value)> {
+    let Step::Compute(Operation::Add, a, b) = *step else { return None };
+    [(b, a), (a, b)].into_iter().find_map(|(product, other)| {
+        let Value::Result(i) = product else { return None };
+        match line.steps.get(i as usize) {
+            Some(&Step::Compute(Operation::Mul, x, y)) if is_it(i as usize) => Some((i as usize, [x, y], other)),
+            _ => None,
+        }
+    })
+}
+
 /// Gives values their places.
 struct Places<'a> {
+    line: &'a Line,
     last: &'a [u32],
     kept: u32,
     passing: u32,
@@ -135,38 +186,30 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn write(&mut self, i: usize, step: &Step, out: &mut Vec<u8>) {
-        match *step {
-            Step::IsTrue(a) => {
-                out.push(IS_TRUE);
-                self.refer(a, out);
-            }
-            Step::IsFalse(a) => {
-                out.push(IS_FALSE);
-                self.refer(a, out);
-            }
-            Step::Compute(operation, a, b) => {
-                out.push(operation as u8);
-                // Operands are read before the result is stored, so that it may take the place of one.
-                let mut operands = Vec::new();
-                self.refer(a, &mut operands);
-                if !operation.is_unary() {
-                    self.refer(b, &mut operands);
-                }
-                self.leave(i, a);
-                if b != a {
-                    self.leave(i, b);
-                }
-                let place = self.place(i);
-                put(out, place);
-                out.extend(operands);
-                if self.last[i] == i as u32 {
-                    self.leave(i, Value::Result(i as u32));
-                }
-                return;
+        let (number, needs) = match *step {
+            Step::IsTrue(a) => (IS_TRUE, vec![a]),
+            Step::IsFalse(a) => (IS_FALSE, vec![a]),
+            Step::Compute(operation, a, b) => match within(self.line, step, |i| self.last[i] == WITHIN) {
+                Some((_, [x, y], other)) => (MUL_ADD, vec![x, y, other]),
+                None if operation.is_unary() => (operation as u8, vec![a]),
+                None => (operation as u8, vec![a, b]),
+            },
+        };
+        out.push(number);
+        // Operands are read before the result is stored, so that it may take the place of one.
+        let mut operands = Vec::new();
+        needs.iter().for_each(|&value| self.refer(value, &mut operands));
+        for (k, value) in needs.iter().enumerate() {
+            if !needs[..k].contains(value) {
+                self.leave(i, *value);
             }
         }
-        if let Step::IsTrue(a) | Step::IsFalse(a) = *step {
-            self.leave(i, a);
+        if matches!(step, Step::Compute(..)) {
+            put(out, self.place(i));
+        }
+        out.extend(operands);
+        if self.last[i] == i as u32 && matches!(step, Step::Compute(..)) {
+            self.leave(i, Value::Result(i as u32));
         }
     }
 
@@ -304,6 +347,21 @@ impl<'a> Reader<'a> {
     /// A number in LEB128, of 35 bits at most.
     #[inline]
     pub(super) fn number(&mut self) -> Option<u64> {
+        // Where there are four bytes and one of them is the last, without a branch for each.
+        if let Some(&bytes) = self.0.first_chunk() {
+            let word = u32::from_le_bytes(bytes);
+            let ends = !word & 0x8080_8080;
+            if ends != 0 {
+                let bits = ends.trailing_zeros() + 1;
+                let word = word & (u32::MAX >> (32 - bits));
+                self.0 = &self.0[bits as usize / 8..];
+                return Some(spread(word));
+            }
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         if first < 0x80 {
             return Some(first.into());
@@ -322,6 +380,12 @@ impl<'a> Reader<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// The number that four bytes hold, of seven bits each.
+#[inline]
+fn spread(word: u32) -> u64 {
+    u64::from(word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000)
 }
 
 /// An operation by its number.

@@ -11,7 +11,7 @@
 use super::operation::Operation;
 use super::recorder::{Recorder, ELEMENT_BYTES};
 use super::shadow::{Tag, ELEMENT, WORD};
-use super::{Refused, Step, Value};
+use super::{Refused, Value};
 
 /// Elements that both ways together may touch.
 pub(super) const ELEMENTS_MAX: usize = 64;
@@ -124,14 +124,12 @@ impl Recorder {
 
     /// The first value where the condition is true, else the second.
     pub(super) fn chosen(&mut self, condition: Value, first: Value, second: Value) -> Result<Value, Refused> {
-        use Operation::{Add, Eq, Geq, Gt, Land, Leq, Lnot, Lor, Lt, Mul, Neq, Sub};
+        use Operation::{Add, Mul, Neq, Sub};
         if first == second {
             return Ok(first);
         }
-        let step = if let Value::Result(i) = condition { self.line.steps.get(i as usize) } else { None };
-        let is_truth = matches!(step, Some(Step::Compute(Eq | Neq | Lt | Leq | Gt | Geq | Land | Lor | Lnot, ..)));
         let zero = self.constant([0; 4])?;
-        let truth = if is_truth { condition } else { self.compute(Neq, condition, zero)? };
+        let truth = if self.is_bit(condition) { condition } else { self.compute(Neq, condition, zero)? };
         let apart = self.compute(Sub, first, second)?;
         let more = self.compute(Mul, truth, apart)?;
         self.compute(Add, second, more)

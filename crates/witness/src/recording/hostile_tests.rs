@@ -16,6 +16,12 @@ pub(super) struct Memory {
     pub(super) used: Mutex<Vec<Used>>,
 }
 
+impl Memory {
+    pub(super) fn kept(&self) -> Vec<u8> {
+        self.kept.lock().unwrap().clone()
+    }
+}
+
 impl Recordings for Memory {
     fn find(&self, _: &[u8; 32]) -> Option<Vec<u8>> {
         Some(self.kept.lock().unwrap().clone()).filter(|kept| !kept.is_empty())
@@ -41,6 +47,11 @@ pub(super) fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// A module whose functions begin with other code, and that has a global number, if need be.
 pub(super) fn module(wasm: &[u8], has_global: bool, prefix: &dyn Fn(usize) -> Option<Vec<u8>>) -> Vec<u8> {
+    rewritten(wasm, has_global, |index, locals, code| [locals, &prefix(index).unwrap_or_default(), code].concat())
+}
+
+/// A module whose functions are made of their locals and their code.
+fn rewritten(wasm: &[u8], has_global: bool, made: impl Fn(usize, &[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
     const EXPORTS: u8 = 7;
     let parts = Parts::read(wasm).unwrap();
     let mut out = wasm[..8].to_vec();
@@ -52,7 +63,7 @@ pub(super) fn module(wasm: &[u8], has_global: bool, prefix: &dyn Fn(usize) -> Op
             for (index, body) in parts.bodies.iter().enumerate() {
                 let start = body.get_operators_reader().unwrap().original_position() - body.range().start;
                 let (locals, code) = body.as_bytes().split_at(start);
-                let body = [locals, &prefix(index).unwrap_or_default(), code].concat();
+                let body = made(index, locals, code);
                 put(&mut contents, body.len() as u32);
                 contents.extend(body);
             }
@@ -209,14 +220,42 @@ fn invalid_modules_stay_so() {
     let store = code(&[&to, ONE, b"\x36\x03\0"]);
     let load = code(&[&to, &from, b"\x28\x03\0", STORE]);
     for wrong in [mixed, store, load] {
-        let wasm = with(&[("getWitness", &wrong)]);
-        let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
-        let expected = calculate(&wasm, json(), Limits::default(), &|| false).unwrap_err().to_string();
-        let memory = Memory::default();
-        let found = calculate_kept(&wasm, json(), Limits::default(), &|| false, &memory, Record::All);
-        assert_eq!(found.unwrap_err().to_string(), expected);
-        assert!(memory.used.into_inner().unwrap().is_empty());
+        invalid(&with(&[("getWitness", &wrong)]));
     }
+    // The idiom's local is a number of 64 bits, and its `if` gives one of 32.
+    let parts = Parts::read(MULTIPLIER).unwrap();
+    let (own, parameters) = ((number(MULTIPLIER, "setInputSignal") - parts.imports) as usize, 3);
+    let with_type = |ty: u8| {
+        rewritten(MULTIPLIER, false, |index, locals, code| {
+            if index != own {
+                return [locals, code].concat();
+            }
+            // One group, of 32 bits: the last before the idiom's, its own, and the rest.
+            assert_eq!((locals[0], locals[2]), (1, 0x7f));
+            let before = 7 - parameters;
+            [&[3, before, 0x7f, 1, ty, locals[1] - before - 1, 0x7f], code].concat()
+        })
+    };
+    assert_eq!(runs(&with_type(0x7f)), [Used::Recorded, Used::Replayed, Used::Replayed]);
+    invalid(&with_type(0x7e));
+    let body = &parts.bodies[own];
+    let decides = body.as_bytes().windows(2).rposition(|bytes| bytes == [0x04, 0x40]).unwrap();
+    let all: Vec<usize> = (0..=decides).filter(|&i| body.as_bytes()[i..i + 2] == [0x04, 0x40]).collect();
+    for at in all {
+        let mut wasm = MULTIPLIER.to_vec();
+        wasm[body.range().start + at + 1] = 0x7f;
+        invalid(&wasm);
+    }
+}
+
+/// It is refused, recorded or not, in the same words.
+fn invalid(wasm: &[u8]) {
+    let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
+    let expected = calculate(wasm, json(), Limits::default(), &|| false).unwrap_err().to_string();
+    let memory = Memory::default();
+    let found = calculate_kept(wasm, json(), Limits::default(), &|| false, &memory, Record::All);
+    assert_eq!(found.unwrap_err().to_string(), expected);
+    assert!(memory.used.into_inner().unwrap().is_empty());
 }
 
 /// Of a program that takes many steps no recording is made by default, and that is remembered.
@@ -315,6 +354,45 @@ fn memory_is_watched_and_counted() {
         is_recorded
     });
     assert!(recorded > plain + 2 * BYTES, "{recorded} {plain}");
+}
+
+/// What is recorded takes memory, and so does watching what a memory has grown by: where there is too little, the module runs alone.
+#[test]
+fn recorded_steps_and_grown_memory_are_counted() {
+    const ELEMENT: i32 = SHARED - 8;
+    let how = |wasm: &[u8], memory_bytes| {
+        let memory = Memory::default();
+        let limits = Limits { memory_bytes, ..Limits::default() };
+        let json = br#"{"a": 3, "b": 5}"#.to_vec();
+        calculate_kept(wasm, json.into(), limits, &|| false, &memory, Record::All).unwrap();
+        let used = memory.used.into_inner().unwrap();
+        used[0]
+    };
+    const TOO_LITTLE: Used = Used::Refused("there is too little memory for it");
+    // The input is squared again and again, until a local has counted so far.
+    let squares = |count: u32| {
+        let long = code(&[&constant(ELEMENT + 4), b"\x41\x80\x80\x80\x80\x78", STORE]);
+        let first = [long, calls(MULTIPLIER, Function::Mul, &[FREE, ELEMENT, ELEMENT])].concat();
+        let next = calls(MULTIPLIER, Function::Mul, &[FREE, FREE, FREE]);
+        let wasm = code(&[
+            &first,
+            b"\x03\x40",
+            &next,
+            b"\x20\x03\x41\x01\x6a\x22\x03",
+            &constant(count as i32),
+            b"\x49\x0d\0\x0b",
+        ]);
+        with(&[("setInputSignal", &wasm)])
+    };
+    // Of 64 bytes a step.
+    assert_eq!(how(&squares(1000), 12 << 20), Used::Recorded);
+    assert_eq!(how(&squares(200_000), 12 << 20), TOO_LITTLE);
+    assert_eq!(how(&squares(200_000), 64 << 20), Used::Recorded);
+    // Pages for each input, of which each is watched with twice as many bytes.
+    let grown = |pages: u8| with(&[("setInputSignal", &code(&[b"\x41", &[pages], b"\x40\0\x1a"]))]);
+    assert_eq!(how(&grown(1), 12 << 20), Used::Recorded);
+    assert_eq!(how(&grown(50), 12 << 20), TOO_LITTLE);
+    assert_eq!(how(&grown(50), 32 << 20), Used::Recorded);
 }
 
 /// Each byte of the idiom that stores an input counts: with another the module is not recorded, or still gives what it gives.

@@ -31,14 +31,16 @@ pub(crate) enum Operation {
     Inv,
     Div,
     Pow,
+    /// The bit of this number: what is left of `a >> b & 1`.
+    Bit,
 }
 
 use Operation::*;
 
 impl Operation {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Add, Sub, Mul, Neg, Eq, Neq, Lt, Leq, Gt, Geq, Land, Lor, Lnot, Band, Bor, Bxor, Bnot, Shl, Shr, Idiv, Mod,
-        Inv, Div, Pow,
+        Inv, Div, Pow, Bit,
     ];
 
     /// That of a function which stores an element made of others.
@@ -80,6 +82,11 @@ impl Operation {
     /// Whether it ends the run where the second operand is 0.
     pub(crate) fn may_fail(self) -> bool {
         matches!(self, Idiv | Mod)
+    }
+
+    /// Whether its values are 0 and 1.
+    pub(crate) fn is_truth(self) -> bool {
+        matches!(self, Eq | Neq | Lt | Leq | Gt | Geq | Land | Lor | Lnot | Bit)
     }
 
     /// Whether circom's function gives the same where the result takes an operand's place. Others read what they have written.
@@ -126,13 +133,17 @@ impl Operation {
             Inv => field.invert(a),
             Div => product(field, a, field.invert(b)),
             Pow => power(field, a, b),
+            Bit => match b {
+                [number @ 0..256, 0, 0, 0] => [a[(number / 64) as usize] >> (number % 64) & 1, 0, 0, 0],
+                _ => [0; 4],
+            },
         })
     }
 }
 
 /// A product of numbers of one limb takes one multiplication.
 #[inline]
-fn product(field: &Field, a: Limbs, b: Limbs) -> Limbs {
+pub(super) fn product(field: &Field, a: Limbs, b: Limbs) -> Limbs {
     if (a[1] | a[2] | a[3] | b[1] | b[2] | b[3]) == 0 {
         // Below 2^128, and so below the prime.
         let wide = u128::from(a[0]) * u128::from(b[0]);

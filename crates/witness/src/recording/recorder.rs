@@ -42,7 +42,7 @@ pub(crate) struct Recorder {
     pub(super) calls: Calls,
     places: HashMap<Limbs, u32, RandomState>,
     known: HashMap<(Operation, Value, Value), Value, RandomState>,
-    guarded: HashSet<Step>,
+    guarded: HashSet<Step, RandomState>,
     which: Record,
 }
 
@@ -67,7 +67,7 @@ impl Recorder {
             calls: Calls::new(),
             places: HashMap::default(),
             known: HashMap::default(),
-            guarded: HashSet::new(),
+            guarded: HashSet::default(),
             which,
         }
     }
@@ -469,6 +469,22 @@ impl Recorder {
         Ok(Value::Result(self.line.steps.len() as u32 - 1))
     }
 
+    /// The operation that a value is the result of.
+    fn step_of(&self, value: Value) -> Option<(Operation, Value, Value)> {
+        match value {
+            Value::Result(i) => match self.line.steps.get(i as usize) {
+                Some(&Step::Compute(operation, a, b)) => Some((operation, a, b)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a value is 0 or 1 whatever the inputs are.
+    pub(super) fn is_bit(&self, value: Value) -> bool {
+        self.step_of(value).is_some_and(|(operation, _, _)| operation.is_truth())
+    }
+
     /// The value of an operation: one that is there already, where it is.
     pub(super) fn compute(&mut self, operation: Operation, x: Value, y: Value) -> Result<Value> {
         let of = |value| match value {
@@ -485,6 +501,21 @@ impl Recorder {
             (Operation::Add | Operation::Sub, _, Some([0, 0, 0, 0])) | (Operation::Mul, _, Some(ONE)) => return Ok(x),
             (Operation::Mul, Some([0, 0, 0, 0]), _) | (Operation::Mul, _, Some([0, 0, 0, 0])) => {
                 return self.constant([0; 4]);
+            }
+            // `a >> i & 1`, with `i` below the number of bits.
+            (Operation::Band, _, Some(ONE)) => {
+                if let Some((Operation::Shr, a, by)) = self.step_of(x) {
+                    if matches!(of(by), Some([by, 0, 0, 0]) if by < self.field.bits.into()) {
+                        return self.compute(Operation::Bit, a, by);
+                    }
+                }
+            }
+            // `b (b - 1)`, by which circuits have bits asserted.
+            (Operation::Mul, None, None) => {
+                let is_less = |less, bit| matches!(self.step_of(less), Some((Operation::Sub, b, one)) if b == bit && of(one) == Some(ONE));
+                if self.is_bit(x) && is_less(y, x) || self.is_bit(y) && is_less(x, y) {
+                    return self.constant([0; 4]);
+                }
             }
             _ => {}
         }

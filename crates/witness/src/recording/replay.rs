@@ -1,6 +1,7 @@
 //! A recording, computed again on other inputs.
 
-use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT};
+use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT, MUL_ADD};
+use super::operation::product;
 use crate::budget::Budget;
 use crate::inputs::{Inputs, Shape};
 use crate::native::{is_above, Limbs};
@@ -47,7 +48,8 @@ struct Run<'a> {
     values: Zeroizing<Vec<Limbs>>,
     /// Where the areas begin.
     starts: [usize; 4],
-    ends: [usize; 4],
+    /// How many values they have.
+    counts: [usize; 4],
     limits: Limits,
     caller: &'a dyn Caller,
     begun: Instant,
@@ -56,11 +58,10 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(recording: &Recording, budget: &mut Budget, limits: Limits, caller: &'a dyn Caller) -> Option<Self> {
         let counts = [recording.inputs, recording.constants.len() / VALUE_BYTES, recording.kept, recording.passing];
-        let (mut starts, mut ends, mut sum) = ([0; 4], [0; 4], 0usize);
+        let (mut starts, mut sum) = ([0; 4], 0usize);
         for (i, count) in counts.into_iter().enumerate() {
             starts[i] = sum;
             sum = sum.checked_add(count)?;
-            ends[i] = sum;
         }
         let bytes = sum.checked_add(recording.wires)?.checked_mul(VALUE_BYTES)?;
         if !budget.take(bytes) {
@@ -78,7 +79,7 @@ impl<'a> Run<'a> {
                 return None;
             }
         }
-        Some(Self { values, starts, ends, limits, caller, begun: Instant::now() })
+        Some(Self { values, starts, counts, limits, caller, begun: Instant::now() })
     }
 
     fn fill(&mut self, inputs: &Inputs) -> Option<()> {
@@ -99,12 +100,11 @@ impl<'a> Run<'a> {
     #[inline]
     fn place(&self, reference: u64, kept: usize) -> Option<usize> {
         let (area, number) = ((reference & 3) as usize, (reference >> 2) as usize);
-        let place = if area == usize::from(KEPT) {
-            self.starts[area] + kept.checked_sub(number)?
-        } else {
-            self.starts[area] + number
+        let place = match area == usize::from(KEPT) {
+            true => kept.wrapping_sub(number),
+            false => number,
         };
-        (place < self.ends[area]).then_some(place)
+        (place < self.counts[area]).then(|| self.starts[area] + place)
     }
 
     #[inline]
@@ -134,21 +134,18 @@ impl<'a> Run<'a> {
         let number = steps.byte()?;
         let field = &recording.field;
         if let Some(operation) = operation(number) {
-            let to = match steps.number()? {
-                0 => {
-                    *kept += 1;
-                    // One too many is seen at the end.
-                    self.starts[usize::from(KEPT)] + *kept - 1
-                }
-                // The last area ends with the values.
-                place => self.starts[3] + (place - 1) as usize,
-            };
-            // References count from before this result.
-            let before = *kept - usize::from(to < self.starts[3]);
+            let (to, before) = self.result(steps, kept)?;
             let a = self.operand(steps, before)?;
             let b = if operation.is_unary() { a } else { self.operand(steps, before)? };
             *self.values.get_mut(to)? = operation.compute(field, a, b)?;
             return Some(operation.steps());
+        }
+        if number == MUL_ADD {
+            let (to, before) = self.result(steps, kept)?;
+            let (a, b) = (self.operand(steps, before)?, self.operand(steps, before)?);
+            let c = self.operand(steps, before)?;
+            *self.values.get_mut(to)? = field.add(product(field, a, b), c);
+            return Some(100);
         }
         let value = self.operand(steps, *kept)?;
         let holds = match number {
@@ -157,6 +154,21 @@ impl<'a> Run<'a> {
             _ => false,
         };
         holds.then_some(50)
+    }
+
+    /// The place of a result, and the number of the next kept value from before it, from which references count.
+    #[inline]
+    fn result(&self, steps: &mut Reader, kept: &mut usize) -> Option<(usize, usize)> {
+        let before = *kept;
+        Some(match steps.number()? {
+            0 => {
+                *kept += 1;
+                // One too many is seen at the end.
+                (self.starts[usize::from(KEPT)] + before, before)
+            }
+            // The last area ends with the values.
+            place => (self.starts[3] + (place - 1) as usize, before),
+        })
     }
 
     /// Looks at the clock, and takes steps.

@@ -1,8 +1,8 @@
 //! Operations beside circom's functions, and recordings that are damaged.
 
-use super::file::{operation, write, About, Recording};
+use super::file::{operation, write, About, Recording, MUL_ADD};
 use super::operation::Operation;
-use super::{replay, Line, Step, Value};
+use super::{replay, Line, Recorder, Step, Value};
 use crate::native::{prime, Field, Function, Limbs};
 use crate::{Limit, Limits};
 
@@ -229,7 +229,7 @@ fn each_reference_and_length_is_checked() {
     assert_eq!(replayed(&|bytes| bytes[names + 2] = 0xff), None);
     // No operation, in place of a guard, a place that is not there, and a number of more than 35 bits.
     assert_eq!(changed(|_| ()).0[steps + 8], 0x80);
-    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x82), None);
+    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x83), None);
     assert_eq!(replayed(&|bytes| bytes[steps + 5] = 9), None);
     let long = |bytes: &mut Vec<u8>| {
         bytes.truncate(end - 1);
@@ -243,6 +243,123 @@ fn each_reference_and_length_is_checked() {
     }
     // Of another field.
     assert_eq!(replayed(&|bytes| bytes[48] = 9), None);
+}
+
+/// Random lines, beside the same operations one by one: products within sums, values used once and twice, and those that nothing needs.
+#[test]
+fn lines_are_computed_as_they_are() {
+    let field = Field::new(prime(0).unwrap());
+    let mut random = Random(3);
+    let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 2)]);
+    let (mut products, mut sums) = (0, 0);
+    for round in 0..300 {
+        let mut constants = vec![[1, 0, 0, 0]];
+        constants.extend((0..3).map(|_| random.value(&field)));
+        let inputs = [[random.next() >> 20, 0, 0, 0], [random.next() >> 1, random.next(), 0, 0]];
+        let (mut steps, mut found) = (Vec::new(), Vec::<Limbs>::new());
+        let of = |value, found: &[Limbs]| match value {
+            Value::Input(i) => inputs[i as usize],
+            Value::Constant(i) => constants[i as usize],
+            Value::Result(i) => found[i as usize],
+        };
+        for i in 0..4 + round as u32 % 60 {
+            let mut any = || match random.next() >> 33 & 7 {
+                0 => Value::Input((random.next() >> 40) as u32 & 1),
+                1 => Value::Constant((random.next() >> 40) as u32 & 3),
+                // Mostly of the last few.
+                _ if i > 0 => Value::Result(i - 1 - (random.next() >> 40) as u32 % i.min(4)),
+                _ => Value::Input(0),
+            };
+            let (a, b) = (any(), any());
+            let operation =
+                [Operation::Mul, Operation::Add, Operation::Add, Operation::Sub][random.next() as usize >> 9 & 3];
+            found.push(operation.compute(&field, of(a, &found), of(b, &found)).unwrap());
+            steps.push(Step::Compute(operation, a, b));
+        }
+        let count = steps.len() as u64;
+        let mut wires = vec![Value::Constant(0)];
+        wires.extend((0..count / 4 + 1).map(|_| Value::Result((random.next() >> 30) as u32 % count as u32)));
+        let expected: Vec<u8> =
+            wires.iter().flat_map(|&wire| of(wire, &found).map(u64::to_le_bytes).concat()).collect();
+        products += steps.iter().filter(|step| matches!(step, Step::Compute(Operation::Mul, ..))).count();
+        let bytes = write(
+            &Line { steps, constants: constants.clone(), wires },
+            &About { program: &program, field: 0, signals: &signals },
+        );
+        let bytes = bytes.unwrap();
+        let recording = Recording::read(&bytes, &program).unwrap();
+        let number = |limbs: Limbs| num_bigint::BigUint::from_bytes_le(&limbs.map(u64::to_le_bytes).concat());
+        let json = format!(r#"{{"a": ["{}", "{}"]}}"#, number(inputs[0]), number(inputs[1]));
+        let witness = replay(&recording, json.as_bytes(), Limits::default(), &|| false).unwrap().unwrap();
+        assert!(witness.values() == expected, "round {round}");
+        sums += bytes.iter().filter(|&&byte| byte == MUL_ADD).count();
+    }
+    assert!(products > 1000 && sums > 300, "{products} {sums}");
+}
+
+/// A product is within a sum only where nothing else needs it.
+#[test]
+fn products_are_within_sums() {
+    let (a, b) = (Value::Input(0), Value::Input(1));
+    let steps = |behind: &[Step], wires: &[Value]| {
+        let steps = [&[Step::Compute(Operation::Mul, a, b)], behind].concat();
+        let line = Line { steps, constants: vec![[1, 0, 0, 0]], wires: [&[Value::Constant(0)], wires].concat() };
+        let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 2)]);
+        let bytes = write(&line, &About { program: &program, field: 0, signals: &signals }).unwrap();
+        bytes.windows(3).filter(|part| part[0] == MUL_ADD && part[1] == 0 && part[2] == 0).count()
+    };
+    let (product, sum) = (Value::Result(0), Step::Compute(Operation::Add, a, Value::Result(0)));
+    assert_eq!(steps(&[sum], &[Value::Result(1)]), 1);
+    assert_eq!(steps(&[Step::Compute(Operation::Add, product, b)], &[Value::Result(1)]), 1);
+    assert_eq!(steps(&[sum], &[Value::Result(1), product]), 0);
+    assert_eq!(steps(&[Step::Compute(Operation::Add, product, product)], &[Value::Result(1)]), 0);
+    assert_eq!(steps(&[sum, Step::IsTrue(product)], &[Value::Result(1)]), 0);
+    assert_eq!(steps(&[Step::Compute(Operation::Sub, product, b)], &[Value::Result(1)]), 0);
+}
+
+/// A bit of a value is one operation, and that it is one needs no guard.
+#[test]
+fn bits_are_bits() {
+    use Operation::{Band, Bit, Mul, Shr, Sub};
+    for field in (0..2).map(|number| Field::new(prime(number).unwrap())) {
+        let mut random = Random(9);
+        for i in (0..u64::from(field.bits)).chain([255, 256, 300, u64::MAX]) {
+            let (a, by) = (random.value(&field), [i, 0, 0, 0]);
+            let bit = Bit.compute(&field, a, by).unwrap();
+            assert!(i >= u64::from(field.bits) || Shr.compute(&field, a, by).map(|a| [a[0] & 1, 0, 0, 0]) == Some(bit));
+            assert!(bit[0] < 2 && bit[1..] == [0; 3]);
+        }
+        assert_eq!(Bit.compute(&field, [u64::MAX; 4], [1, 1, 0, 0]), Some([0; 4]));
+        let mut recorder = Recorder::new(field, 4096, crate::Record::Unbranched);
+        let mut constant = |number| recorder.constant([number, 0, 0, 0]).unwrap();
+        let (zero, one, two, five) = (constant(0), constant(1), constant(2), constant(5));
+        let beyond = constant(field.bits.into());
+        let mut compute = |operation, a, b| recorder.compute(operation, a, b).unwrap();
+        let (a, b) = (Value::Input(0), Value::Input(1));
+        let shifted = compute(Shr, a, five);
+        let bit = compute(Band, shifted, one);
+        let other = compute(Operation::Eq, a, b);
+        let less = [bit, other, a, shifted].map(|of| compute(Sub, of, one));
+        assert_eq!((compute(Mul, bit, less[0]), compute(Mul, less[0], bit)), (zero, zero));
+        assert_eq!(compute(Mul, other, less[1]), zero);
+        // What is no bit, another's, and another number.
+        let by_two = compute(Sub, bit, two);
+        let from = compute(Sub, one, bit);
+        for (a, b) in [(a, less[2]), (shifted, less[3]), (bit, less[1]), (other, less[0]), (bit, by_two), (bit, from)] {
+            assert_ne!(compute(Mul, a, b), zero);
+        }
+        // Not a shift by as many bits as there are, by an input, or other bits.
+        let shifts = [(beyond, one), (b, one), (five, two)].map(|(by, mask)| {
+            let shifted = compute(Shr, a, by);
+            compute(Band, shifted, mask)
+        });
+        let step = |value| match value {
+            Value::Result(i) => recorder.line.steps[i as usize],
+            _ => panic!("{value:?}"),
+        };
+        assert_eq!(step(bit), Step::Compute(Bit, a, five));
+        assert!(shifts.iter().all(|&value| matches!(step(value), Step::Compute(Band, ..))));
+    }
 }
 
 /// The clock is looked at while a long recording is replayed, and not at its end alone.
