@@ -56,11 +56,12 @@ def section(rows, latest, digits, table, field, ms, ratio, on):
     ]
     here = [r for r in rows if r["machine"] == "h200x1"]
     alone = latest([r for r in here if r["what"] == "groth16" and "n20.zkey" in r["command"]], lambda r: r["log_n"])[20]
-    calls = latest([r for r in here if r["what"] == "serve" and r.get("in_hand", 4) == 4 and r["workers"] == 1], lambda r: r["clients"])
+    calls = latest([r for r in here if r["what"] == "serve" and r.get("in_hand", 4) == 4 and r["workers"] == 1],
+                   lambda r: (r["clients"], "unix:" in r["command"]))
     served = [
-        [str(clients), digits(row["proofs_per_s"]), f"{row['proofs_per_s'] / alone['proofs_per_s']:.2f}", digits(row["ms_median"])]
+        [f"{clients}, by a Unix socket" if by_socket else str(clients), digits(row["proofs_per_s"]), f"{row['proofs_per_s'] / alone['proofs_per_s']:.2f}", digits(row["ms_median"])]
         + [f"{row['no_proof']:.2f}", f"{row['idle']:.2f}"]
-        for clients, row in sorted(calls.items())
+        for (clients, by_socket), row in sorted(calls.items())
     ]
     intro = on(
         "h100x1", "As above: MSMs, and transforms from natural to bit-reversed order, beside sppark 0.1.16, ms."
