@@ -177,8 +177,9 @@ times as many proofs a second where each GPU makes its own (`--schedule each`).
   end: the last sum's buckets, C, and the pairing equation.
 - **One proof of 2^16 rows**: the host's own work takes as long as the GPU's. `auto` takes two GPUs of four. Processes differ by a
   third here.
-- **PLONK has five rounds**, each of which waits for the transcript. Sums are split over the GPUs; what stands between them (transforms,
-  the grand product, evaluations) is the first GPU's, but for the cosets of the quotient, of which there are three.
+- **PLONK has five rounds**, each of which waits for the transcript. When these figures were taken, all that stands between the sums was the
+  first GPU's but for the cosets of the quotient, and copies went in the order of its work. Now the first GPU has the grand product, evaluations
+  and divisions, and copies run beside its work ([plan](../design/plonk.md#several-lanes)).
 
 ## Primitives
 

@@ -289,12 +289,21 @@ fn a_plan_is_told_before_the_proof() {
     ];
     assert!(has("memory of lane 1: points stay there") && steps.iter().all(|step| has(step)), "{blueprint:?}");
     for (device, schedule, lanes, plan) in [
-        ("sim:3", "split", 3, "sums over 3 lanes, cosets on 0, 1, 2"),
-        ("cpu", "auto", 1, "sums over 1 lane, cosets on 0, 0, 0"),
+        (
+            "sim:3",
+            "split",
+            3,
+            &["sums over 3 lanes, cosets on 0, 2, 1", "A, B and C are interpolated on lanes 0, 1, 1"][..],
+        ),
+        ("cpu", "auto", 1, &["sums over 1 lane, cosets on 0, 0, 0"]),
     ] {
         let told = told(&plonk, device, schedule);
-        assert_eq!(told[..2], [plan, "all of the key stays"]);
-        assert!(told.len() == 2 + lanes && told[2].starts_with("memory of lane 0: key 1 MiB, "), "{told:?}");
+        let (has, rest) = told.split_at(plan.len());
+        assert_eq!((has, rest[0]), (plan, "all of the key stays"));
+        let (memory, foretold): (Vec<_>, Vec<_>) =
+            rest[1..].iter().partition(|line| line.starts_with("memory of lane "));
+        assert!(memory.len() == lanes && memory[0].starts_with("memory of lane 0: key 1 MiB, "), "{told:?}");
+        assert!(foretold.len() == usize::from(lanes > 1) && foretold.iter().all(|line| line.starts_with("foretold: ")));
     }
     assert!(!run_in(at, 0, &groth16).1.contains("plan: "));
     // The blueprint is for two GPUs and one protocol.

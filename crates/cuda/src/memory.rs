@@ -215,10 +215,20 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// A stream of another device; the device failed.
     pub fn follow(&mut self, stream: &Arc<Stream>) -> Result<()> {
+        let told = self.stream.record()?;
+        self.follow_behind(stream, &told)
+    }
+
+    /// As [`DeviceBuffer::follow`], where all that was done with the elements is done when `event` happens: the new stream waits for that, and for
+    /// nothing else that the old one was told.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn follow_behind(&mut self, stream: &Arc<Stream>, event: &Event) -> Result<()> {
         if stream.device() != self.stream.device() {
             return Err(self.invalid("follow another stream"));
         }
-        stream.wait(&self.stream.record()?)?;
+        stream.wait(event)?;
         self.stream = stream.clone();
         Ok(())
     }
@@ -275,7 +285,28 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// A range is past an end; the device failed.
     pub fn copy_all(copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<()> {
-        let copied = Self::start_all(copies);
+        Self::started(copies, |_| Ok(()))
+    }
+
+    /// As [`DeviceBuffer::copy_all`]. Gives for each copy the event that happens when it is done, also while those behind it are not.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copy_each(copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<Vec<Event>> {
+        let mut events = Vec::with_capacity(copies.len());
+        Self::started(copies, |stream| {
+            events.push(stream.record()?);
+            Ok(())
+        })?;
+        Ok(events)
+    }
+
+    /// Starts copies, and tells `behind` of the stream behind each.
+    fn started(
+        copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)],
+        behind: impl FnMut(&Arc<Stream>) -> Result<()>,
+    ) -> Result<()> {
+        let copied = Self::start_all(copies, behind);
         if copied.is_err() {
             // The targets may be freed now, before those copies that were started are done.
             copies.iter().for_each(|(_, from, _)| drop(from.stream.synchronize()));
@@ -283,7 +314,10 @@ impl<T: Pod> DeviceBuffer<T> {
         copied
     }
 
-    fn start_all(copies: &[(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<()> {
+    fn start_all(
+        copies: &[(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)],
+        mut behind: impl FnMut(&Arc<Stream>) -> Result<()>,
+    ) -> Result<()> {
         let op = "copy on devices";
         // An event of each stream, once.
         let events = |streams: &mut dyn Iterator<Item = &Arc<Stream>>| {
@@ -303,15 +337,17 @@ impl<T: Pod> DeviceBuffer<T> {
         for (to, from, range) in copies {
             let (target, _) = to.span(op, &(0..range.len()))?;
             let (source, bytes) = from.span(op, range)?;
+            let stream = &from.stream;
+            wait(stream, &to.stream, &ready)?;
             if bytes == 0 {
+                behind(stream)?;
                 continue;
             }
-            wait(&from.stream, &to.stream, &ready)?;
-            let (there, here) = (to.stream.device().raw(), from.stream.device().raw());
-            let stream = &from.stream;
+            let (there, here) = (to.stream.device().raw(), stream.device().raw());
             // SAFETY: both spans lie in live buffers, which do not overlap: the target is written by this copy alone. Its stream has been waited
             // for and waits below, so that neither buffer is changed or freed before the copy is done.
             stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
+            behind(stream)?;
         }
         let done = events(&mut copies.iter().map(|(_, from, _)| &from.stream))?;
         copies.iter().try_for_each(|(to, from, _)| wait(&to.stream, &from.stream, &done))

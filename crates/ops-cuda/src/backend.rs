@@ -6,7 +6,7 @@ use crate::msm::Ahead;
 use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
-use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Pinned, PinnedBlock, PinnedPool, Source, Upload};
+use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::backend::COPY_TO_LANE;
 use tandem_ops::timeline::DEALS;
 use tandem_ops::{
@@ -70,6 +70,8 @@ impl<T: Wire> Source for Kept<T> {
 pub struct CudaBuf<T: Wire> {
     memory: DeviceBuffer<T>,
     lane: Lane,
+    /// Of a share that was dealt: when it is there.
+    there: Option<Event>,
 }
 
 impl<T: Wire> Buffer<T> for CudaBuf<T> {
@@ -189,7 +191,7 @@ impl Cuda {
 
     /// A buffer of a lane with undefined contents, which the caller will write.
     pub(crate) fn uninit<T: Wire>(&self, op: &'static str, lane: Lane, len: usize) -> Result<CudaBuf<T>> {
-        Ok(CudaBuf { memory: self.lane(op, lane)?.alloc(op, len)?, lane })
+        Ok(CudaBuf { memory: self.lane(op, lane)?.alloc(op, len)?, lane, there: None })
     }
 }
 
@@ -286,7 +288,7 @@ impl Backend for Cuda {
             spans.into_iter().for_each(|span| timeline.end(span));
         }
         bufs.iter_mut().for_each(|buf| buf.truncate(src.len()));
-        Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
+        Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane, there: None }).collect())
     }
 
     /// On a stream of its own, in memory that no kernel in hand has used: the copy waits for nothing, and the lane for it only once it has
@@ -302,12 +304,17 @@ impl Backend for Cuda {
         if !ctx.queue_upload(OP, (&mut memory, 0), &source, bytes)? {
             ctx.upload(OP, &mut memory, 0, src[..].into())?;
         }
-        Ok(Arriving::new(CudaBuf { memory, lane }))
+        Ok(Arriving::new(CudaBuf { memory, lane, there: None }))
     }
 
     fn arrived<T: Wire>(&self, arriving: Arriving<CudaBuf<T>>) -> Result<CudaBuf<T>> {
         let mut buf = arriving.into_inner();
-        self.lane("upload", buf.lane)?.move_to_stream("upload", &mut buf.memory)?;
+        let ctx = self.lane("arrive", buf.lane)?;
+        match buf.there.take() {
+            // Other shares may still be on their way behind it.
+            Some(there) => buf.memory.follow_behind(ctx.stream(), &there).map_err(|e| ctx.error("arrive", e))?,
+            None => ctx.move_to_stream("upload", &mut buf.memory)?,
+        }
         Ok(buf)
     }
 
@@ -328,7 +335,11 @@ impl Backend for Cuda {
         }
         let Some((first, ..)) = copies.first() else { return Ok(Vec::new()) };
         DeviceBuffer::copy_all(&mut bufs).map_err(|e| self.lanes[first.lane.0].error(OP, e))?;
-        Ok(bufs.into_iter().zip(copies).map(|((memory, ..), (.., lane))| CudaBuf { memory, lane: *lane }).collect())
+        Ok(bufs
+            .into_iter()
+            .zip(copies)
+            .map(|((memory, ..), (.., lane))| CudaBuf { memory, lane: *lane, there: None })
+            .collect())
     }
 
     /// On streams of their own, in memory that no kernel in hand has used. The sources are overwritten there too, when they have been copied.
@@ -340,7 +351,7 @@ impl Backend for Cuda {
     ) -> Result<Dealt<CudaBuf<T>>> {
         const OP: &str = "copy";
         let mut leaving = Vec::with_capacity(sources.len());
-        for CudaBuf { mut memory, lane } in sources {
+        for CudaBuf { mut memory, lane, .. } in sources {
             shares.iter().try_for_each(|(range, _)| check_range(OP, range, memory.len()))?;
             let ctx = self.lane(OP, lane)?;
             memory.follow(ctx.deal_stream()).map_err(|e| ctx.error(OP, e))?;
@@ -361,9 +372,13 @@ impl Backend for Cuda {
                     places.push((number * shares.len() + share, *lane));
                 }
             }
-            DeviceBuffer::copy_all(&mut copies).map_err(|e| self.lanes[first.0].error(OP, e))?;
-            let placed = copies.into_iter().zip(places);
-            dealt.extend(placed.map(|((memory, ..), (place, lane))| (place, CudaBuf { memory, lane })));
+            let there = DeviceBuffer::copy_each(&mut copies).map_err(|e| self.lanes[first.0].error(OP, e))?;
+            let placed = copies.into_iter().zip(places).zip(there);
+            dealt.extend(
+                placed.map(|(((memory, ..), (place, lane)), there)| {
+                    (place, CudaBuf { memory, lane, there: Some(there) })
+                }),
+            );
         }
         spans.into_iter().for_each(|span| timeline.end(span));
         dealt.sort_by_key(|(place, _)| *place);

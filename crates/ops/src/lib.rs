@@ -43,7 +43,7 @@ pub use error::{Error, Result};
 pub use field::{FieldId, NttField};
 pub use gather::Gather;
 pub use host::{HostBuf, HostMemory};
-pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm, SumBytes};
+pub use msm::{DealtScalars, Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm, SumBytes};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use plonk_rows::{PlonkRows, QuotientAt, QuotientRows};

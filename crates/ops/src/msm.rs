@@ -8,7 +8,7 @@
 
 mod split;
 
-pub use split::SplitMsm;
+pub use split::{DealtScalars, SplitMsm};
 
 use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Stored, Timeline};
 

@@ -10,6 +10,7 @@
 use crate::key::{op, FIRST};
 use crate::polynomial::{invert, powers};
 use crate::polynomials::{l1_of, x_of, Value};
+use crate::spread::Spread;
 use crate::stay::Stay;
 use crate::work::Work;
 use crate::{PlonkBackend, Result};
@@ -17,6 +18,7 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
+use tandem_ops::backend::COPY_TO_LANE;
 use tandem_ops::{
     Backend, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, NttProducts, Order, PlonkRows, QuotientAt,
     QuotientRows, VecOps,
@@ -53,36 +55,6 @@ struct There<B: Backend> {
     values: Vec<B::Buf<Mont>>,
     /// Powers of the shift: coefficients times these are transformed as over the domain itself.
     powers: B::Buf<Mont>,
-}
-
-/// A polynomial whose values on cosets are wanted.
-pub(crate) struct Polynomial<C: Curve, B: PlonkBackend<C>> {
-    /// What is left over of it by X^n - `at`: n coefficients, on the first lane.
-    left: B::Buf<Mont>,
-    at: C::Fr,
-    /// The coefficients beyond n.
-    above: Option<B::Buf<Mont>>,
-}
-
-impl<C: Curve, B: PlonkBackend<C>> Polynomial<C, B> {
-    /// Of what is `left` over at the rows, where X^n is 1, and of its coefficients beyond n.
-    pub(crate) fn new(left: B::Buf<Mont>, above: Option<B::Buf<Mont>>) -> Self {
-        Self { left, at: C::Fr::ONE, above }
-    }
-
-    /// Its coefficients, where it has no more than n.
-    pub(crate) fn coefficients(&self) -> &B::Buf<Mont> {
-        &self.left
-    }
-
-    /// What is left over where X^n is `at`: the coefficient of X^(n + k) counts `at` times for X^k.
-    fn left(&mut self, work: &Work<'_, C, B>, at: C::Fr) -> tandem_ops::Result<&B::Buf<Mont>> {
-        let from = std::mem::replace(&mut self.at, at);
-        if let Some(above) = &self.above {
-            VecOps::<C>::add_scaled(work.backend, &mut self.left, 0, 1, above, C::mont(at - from))?;
-        }
-        Ok(&self.left)
-    }
 }
 
 /// The primitive 4n-th root of unity.
@@ -190,7 +162,7 @@ pub(crate) enum Publics<C: Curve, B: PlonkBackend<C>> {
     /// So many times L1: one public value at most.
     First(C::Fr),
     /// As many coefficients as there are rows.
-    Many(Polynomial<C, B>),
+    Many(Spread<C, B>),
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
@@ -252,15 +224,16 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     }
 
     /// Values of a polynomial on this coset.
-    fn values(&self, work: &Work<'_, C, B>, polynomial: &mut Polynomial<C, B>) -> Result<B::Buf<Mont>> {
+    fn values(&self, work: &Work<'_, C, B>, polynomial: &mut Spread<C, B>) -> Result<B::Buf<Mont>> {
+        let polynomial = polynomial.on(self.lane);
         let Some(There { powers, .. }) = &self.there else {
             let left = polynomial.left(work, self.xn())?;
             let own = work.request.copied(work.backend, left, 0..left.len(), self.lane)?;
             return self.transformed(work, "coset NTT", own);
         };
         let transformed = |left: &B::Buf<Mont>| NttProducts::<C>::ntt_of_product(work.backend, left, powers, TO_ROWS);
-        if self.lane == FIRST {
-            return work.request.enqueue(FIRST, "coset NTT", || transformed(polynomial.left(work, self.xn())?));
+        if self.lane == polynomial.lane() {
+            return work.request.enqueue(self.lane, "coset NTT", || transformed(polynomial.left(work, self.xn())?));
         }
         let left = polynomial.left(work, self.xn())?;
         let left = work.request.copied(work.backend, left, 0..left.len(), self.lane)?;
@@ -268,7 +241,7 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     }
 
     /// Values of A, B and C.
-    fn columns(&self, work: &Work<'_, C, B>, columns: &mut [Polynomial<C, B>; 3]) -> Result<ColumnRows<B>> {
+    fn columns(&self, work: &Work<'_, C, B>, columns: &mut [Spread<C, B>; 3]) -> Result<ColumnRows<B>> {
         let [a, b, c] = columns;
         Ok([self.values(work, a)?, self.values(work, b)?, self.values(work, c)?])
     }
@@ -357,17 +330,14 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         })
     }
 
-    /// The coefficients of the remainder of `sum` by X^n - (g w^j)^n, on the first lane.
+    /// The coefficients of the remainder of `sum` by X^n - (g w^j)^n, in its place.
     fn remainder(&self, work: &Work<'_, C, B>, mut sum: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
         work.request.enqueue(self.lane, "inverse coset NTT", || {
             let coset = Coset::Shift(C::mont(self.shift));
             let from_rows = NttOp { input: Order::BitReversed, ..op(Direction::Inverse, coset) };
-            Ntt::<C>::ntt(work.backend, &mut sum, from_rows)
-        })?;
-        match self.lane == FIRST {
-            true => Ok(sum),
-            false => work.request.copied(work.backend, &sum, 0..sum.len(), FIRST),
-        }
+            Ntt::<C>::ntt(work.backend, &mut sum, from_rows)?;
+            Ok(sum)
+        })
     }
 
     /// What PLONK's quotient times Z_H is on the coset, of the values of A, B, C and Z there.
@@ -445,7 +415,7 @@ pub(crate) fn incomplete() -> tandem_ops::Error {
 
 /// PLONK's quotient.
 pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
-    /// Its first 3n coefficients, in parts of n with zeros behind them.
+    /// Its first 3n coefficients, in parts of n with zeros behind them, each on the lane of a coset.
     pub(crate) parts: Vec<B::Buf<Mont>>,
     /// The coefficients that follow.
     pub(crate) above: [C::Fr; ABOVE],
@@ -458,7 +428,7 @@ pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
 pub(crate) fn column_rows<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: Range<usize>,
-    columns: &mut [Polynomial<C, B>; 3],
+    columns: &mut [Spread<C, B>; 3],
 ) -> Result<Vec<Option<ColumnRows<B>>>> {
     let rows = |coset: &CosetKey<C, B>| coset.there.is_some().then(|| coset.columns(work, columns)).transpose();
     work.key.cosets[cosets].iter().map(rows).collect()
@@ -467,7 +437,7 @@ pub(crate) fn column_rows<C: Curve, B: PlonkBackend<C>>(
 /// Values of Z on all cosets, of which the same holds.
 pub(crate) fn product_rows<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
-    mut z: Polynomial<C, B>,
+    mut z: Spread<C, B>,
 ) -> Result<Vec<Option<B::Buf<Mont>>>> {
     let rows = |coset: &CosetKey<C, B>| coset.there.is_some().then(|| coset.values(work, &mut z)).transpose();
     work.key.cosets.iter().map(rows).collect()
@@ -478,7 +448,7 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     of: Columns<'_, C, B>,
     alpha: C::Fr,
-    more: [usize; COSETS],
+    more: usize,
 ) -> Result<Quotient<C, B>> {
     let last = last(work, &of)?;
     let Columns { columns, z, rows, mut publics, permuted } = of;
@@ -562,7 +532,7 @@ pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
         };
         remainders.push(coset.remainder(work, sum)?);
     }
-    assembled(work, cosets, remainders, &[], [0; COSETS])
+    assembled_at_first(work, cosets, remainders)
 }
 
 /// The coefficients in parts of n, two of (Z - 1) L1 over Z_H and three of what the permutation says over Z_H: FFLONK's T1 and T2.
@@ -570,7 +540,7 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     columns: [&B::Buf<Mont>; 3],
     rows: Vec<Option<ColumnRows<B>>>,
-    mut z: Polynomial<C, B>,
+    mut z: Spread<C, B>,
     permuted: &Permuted<C::Fr>,
 ) -> Result<[Vec<B::Buf<Mont>>; 2]> {
     let cosets = &work.key.cosets;
@@ -585,18 +555,18 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
         let sum = coset.permutation(work, &rows, &product, permuted)?;
         second.push(coset.remainder(work, sum)?);
     }
-    let parts = |cosets, of| assembled(work, cosets, of, &[], [0; COSETS]);
+    let parts = |cosets, of| assembled_at_first(work, cosets, of);
     Ok([parts(&cosets[..2], first)?, parts(cosets, second)?])
 }
 
-/// The coefficients of a polynomial in parts of n, one for each coset, from those that it has `above` these and from what is left there of
-/// its product with Z_H. Each part has so many zeros behind it.
+/// The coefficients of a polynomial in parts of n, each on the lane of a coset, from those that it has `above` these and from what is left on the
+/// cosets of its product with Z_H. Each part has so many zeros behind it.
 fn assembled<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: &[CosetKey<C, B>],
     mut remainders: Vec<B::Buf<Mont>>,
     above: &[C::Fr],
-    more: [usize; COSETS],
+    more: usize,
 ) -> Result<Vec<B::Buf<Mont>>> {
     let n = work.key.shape.domain;
     // Z_H is a constant there, and no zero: g^n is no power of i, as g is no power of w.
@@ -604,22 +574,47 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
     // With T = T_0 + T_1 X^n + .. + T_(m-1) X^((m-1)n) + above X^mn the remainder of a coset on which X^n is c is the sum of T_k c^k and above c^m.
     let constants: Vec<C::Fr> = cosets.iter().map(CosetKey::xn).collect();
     let factors = interpolation(&constants);
-    work.request.enqueue(FIRST, "quotient", || {
-        for (remainder, c) in remainders.iter_mut().zip(&constants) {
-            let high = c.pow([constants.len() as u64]) * zh(*c);
-            let above: Vec<C::Fr> = above.iter().map(|a| -high * a).collect();
-            work.add_few(remainder, 0, &above)?;
-        }
-        let mut parts = Vec::with_capacity(cosets.len());
-        for (k, more) in more.into_iter().enumerate().take(cosets.len()) {
-            let of = |((remainder, of), c): ((_, &Vec<C::Fr>), &C::Fr)| {
-                (remainder, of[k] * zh(*c).inverse().unwrap_or(C::Fr::ONE))
-            };
-            let terms: Vec<_> = remainders.iter().zip(&factors).zip(&constants).map(of).collect();
-            parts.push(work.combined(n + more, &terms)?);
-        }
-        Ok(parts)
-    })
+    for (remainder, c) in remainders.iter_mut().zip(&constants) {
+        let high = c.pow([constants.len() as u64]) * zh(*c);
+        let above: Vec<C::Fr> = above.iter().map(|a| -high * a).collect();
+        work.request.enqueue(remainder.lane(), "quotient", || work.add_few(remainder, 0, &above))?;
+    }
+    // Each lane with a coset gets what is left on those of the others, all at once.
+    let wanted = cosets.iter().flat_map(|to| (0..cosets.len()).map(move |from| (from, to.lane)));
+    let mut wanted: Vec<(usize, Lane)> = wanted.filter(|(from, lane)| remainders[*from].lane() != *lane).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let copies: Vec<_> = wanted.iter().map(|&(from, lane)| (&remainders[from], 0..n, lane)).collect();
+    let copies = match copies.is_empty() {
+        true => Vec::new(),
+        false => work.request.enqueue(FIRST, COPY_TO_LANE, || work.backend.copy_all(&copies))?,
+    };
+    let on = |from: usize, lane: Lane| -> &B::Buf<Mont> {
+        let copy = wanted.iter().position(|of| *of == (from, lane));
+        copy.map_or(&remainders[from], |copy| &copies[copy])
+    };
+    let mut parts = Vec::with_capacity(cosets.len());
+    for (k, to) in cosets.iter().enumerate() {
+        let of = |((from, of), c): ((usize, &Vec<C::Fr>), &C::Fr)| {
+            (on(from, to.lane), of[k] * zh(*c).inverse().unwrap_or(C::Fr::ONE))
+        };
+        let terms: Vec<_> = factors.iter().enumerate().zip(&constants).map(of).collect();
+        parts.push(work.request.enqueue(to.lane, "quotient", || work.combined(n + more, &terms))?);
+    }
+    Ok(parts)
+}
+
+/// As [`assembled`], of a polynomial that has no more coefficients, on the first lane.
+fn assembled_at_first<C: Curve, B: PlonkBackend<C>>(
+    work: &Work<'_, C, B>,
+    cosets: &[CosetKey<C, B>],
+    remainders: Vec<B::Buf<Mont>>,
+) -> Result<Vec<B::Buf<Mont>>> {
+    let home = |part: B::Buf<Mont>| match part.lane() == FIRST {
+        true => Ok(part),
+        false => work.copied(&part),
+    };
+    assembled(work, cosets, remainders, &[], 0)?.into_iter().map(home).collect()
 }
 
 /// For each point the coefficients of the polynomial that is 1 there and 0 at the others.

@@ -5,6 +5,7 @@ use crate::basis;
 use crate::check::check_single_points;
 use crate::coset::{cosets, CosetKey, ABOVE};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
+use crate::model::foretold;
 use crate::plan::{beside_basis, takes_basis, LaneBytes, Plan, Sizes, Vectors, POLYNOMIALS};
 use crate::polynomials::Polynomials;
 use crate::stay::Stay;
@@ -141,7 +142,7 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     /// The powers of tau, split over the lanes.
     pub(crate) sums: Sums<C, B>,
     /// What columns are committed to with by their values, where it pays ([`basis`]).
-    pub(crate) basis: Option<SplitMsm<C::G1, B>>,
+    pub(crate) basis: Option<Sums<C, B>>,
     /// What the quotient takes, coset by coset.
     pub(crate) cosets: Vec<CosetKey<C, B>>,
     /// What it takes of each lane that has a part in it.
@@ -271,7 +272,12 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
         let sizes_of = Sizes { domain: sizes.0.domain, powers: powers.len(), vectors: worth.vectors };
         let Info { lane_names, free_bytes, .. } = backend.info();
-        let plan = Plan::new(backend.lanes(), for_sum, worth.layout).within::<C>(sizes_of, &free_bytes);
+        let mut plan = Plan::new(backend.lanes(), for_sum, worth.layout);
+        if worth.columns == 0 {
+            // Its columns are parts of another polynomial, which the first lane makes.
+            plan.columns = [FIRST; 3];
+        }
+        let plan = plan.within::<C>(sizes_of, &free_bytes);
         let memory = plan.memory::<C>(sizes_of);
         let for_all =
             (memory.iter().zip(&free_bytes).zip(&lane_names)).map(|((of, &free), name)| (of.need(), free, name));
@@ -339,13 +345,15 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
             false => None,
         };
         plan.basis = of_basis.is_some();
+        plan.foretold = foretold(&plan, C::ID, shape.domain);
         let (sums, basis) = match of_basis {
             None => (Sums::load(backend, plan.stay, &rooms()?, powers, uses(proofs, sums))?, None),
             Some(points) => {
                 let for_powers: Vec<u64> = rooms()?.into_iter().map(beside_basis).collect();
                 let sums = Sums::load(backend, plan.stay, &for_powers, powers, uses(proofs, sums - columns))?;
                 let points = points.as_slice().into();
-                (sums, Some(SplitMsm::load_within(backend, &rooms()?, points, uses(proofs, columns))?))
+                let basis = SplitMsm::load_within(backend, &rooms()?, points, uses(proofs, columns))?;
+                (sums, Some(Sums::Whole(basis)))
             }
         };
         backend.synchronize()?;

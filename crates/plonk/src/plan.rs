@@ -1,11 +1,13 @@
 //! Which lane does what: a pure decision, made once a key.
 //!
-//! The first lane has the polynomials, and the columns, the grand product, evaluations and divisions are its own: each round waits for the
-//! one before it, and what they take is little beside sums and cosets. A sum can be cut between any two points. A coset needs the columns
-//! and Z, five vectors of n elements that come from the first lane, and gives one back.
+//! The first lane has the polynomials, and the grand product, evaluations and divisions are its own: each round waits for the one before it. A
+//! sum can be cut between any two points. A coset needs the columns and Z, of which other lanes get copies, and gives one vector back. Where columns
+//! are interpolated and cosets lie, a model of the time decides ([`crate::model`]).
 
 use crate::additions::LANE_BYTES;
 use crate::coset::{COSETS, COSET_VECTORS};
+use crate::key::FIRST;
+use crate::model::soonest;
 use crate::stay::Stay;
 use crate::P1;
 use std::fmt;
@@ -17,12 +19,16 @@ use tandem_proof::{budget, Layout};
 pub struct Plan {
     /// Over how many lanes each sum is split by points; the first ones.
     pub sums: usize,
+    /// The lane that interpolates each column.
+    pub columns: [Lane; 3],
     /// The lane of each coset that the quotient is computed on.
     pub cosets: [Lane; COSETS],
     /// Whether columns are committed to by their values, with points of the Lagrange basis.
     pub basis: bool,
     /// What of the key stays on the lanes.
     pub stay: Stay,
+    /// How many times as fast as on one lane a proof is, as a model has it, in hundredths; `None` where there is one lane.
+    pub foretold: Option<u32>,
 }
 
 impl Plan {
@@ -33,12 +39,20 @@ impl Plan {
     pub fn new(lanes: usize, for_sum: usize, layout: Layout) -> Self {
         let lanes = lanes.max(1);
         let sums = if layout == Layout::Split { lanes } else { for_sum.clamp(1, lanes) };
-        let of_cosets = match layout {
+        let sharing = match layout {
             Layout::Auto => sums,
             Layout::Roles | Layout::Blueprint => 1,
             Layout::Split => lanes,
         };
-        Self { sums, cosets: std::array::from_fn(|j| Lane(j % of_cosets)), basis: false, stay: Stay::ALL }
+        let first =
+            Self { sums, columns: [FIRST; 3], cosets: [FIRST; COSETS], basis: false, stay: Stay::ALL, foretold: None };
+        soonest(first, sharing)
+    }
+
+    /// This plan where as much `stay`s. Values that are made anew are made of what the first lane has.
+    fn with(self, stay: Stay) -> Self {
+        let columns = if stay.cosets { self.columns } else { [FIRST; 3] };
+        Plan { stay, columns, ..self }
     }
 
     /// This plan for lanes with so many bytes free: as much of a key of these sizes over `C` stays there as leaves room for a proof. Where
@@ -46,7 +60,7 @@ impl Plan {
     #[must_use]
     pub fn within<C: Curve>(self, sizes: Sizes, free: &[u64]) -> Self {
         let fits = |plan: &Plan| plan.memory::<C>(sizes).iter().zip(free).all(|(lane, free)| lane.need() <= *free);
-        let ways = || Stay::ways().map(|stay| Plan { stay, ..self.clone() });
+        let ways = || Stay::ways().map(|stay| self.clone().with(stay));
         ways().find(fits).or_else(|| ways().last()).unwrap_or(self)
     }
 }
@@ -153,7 +167,8 @@ impl Plan {
             false => (vectors.anew, ON_COSET_ANEW),
         };
         let cut = stay.cut(powers, self.sums);
-        let lanes = self.cosets.iter().map(|lane| lane.0 + 1).chain([self.sums]).max().unwrap_or(1);
+        let placed = self.cosets.iter().chain(&self.columns);
+        let lanes = placed.map(|lane| lane.0 + 1).chain([self.sums]).max().unwrap_or(1);
         let of_lane = |lane: usize| {
             let cosets = self.cosets.iter().filter(|of| of.0 == lane).count();
             // Made anew they come one after the other. One map serves all.
@@ -163,9 +178,12 @@ impl Plan {
                 0 => {
                     let vectors_of_key = if stay.polynomials { POLYNOMIALS + COLUMNS + ROWS } else { 0 };
                     let own = of_rows(vectors_of_key * size_of::<Mont>() + COLUMNS * size_of::<u32>() + LANE_BYTES);
-                    (on_cosets.saturating_add(own), vectors)
+                    (on_cosets.saturating_add(own), if lanes > 1 { vectors + DEALT } else { vectors })
                 }
-                _ => (on_cosets, at_once * on_coset),
+                _ => {
+                    let columns = self.columns.iter().filter(|of| of.0 == lane).count();
+                    (on_cosets, at_once * on_coset + columns * ON_COLUMN)
+                }
             };
             let share = |pieces: usize| if lane < self.sums { pieces.saturating_mul(cut.of_lane) as u64 } else { 0 };
             // Pieces of the scalars are cut out of them on the first lane, for all lanes.
@@ -180,6 +198,10 @@ impl Plan {
     }
 }
 
+/// Copies on their way to other lanes that the first lane holds at once: of the three vectors that are summed together.
+const DEALT: usize = 3;
+/// Vectors that another lane than the first holds at once of a column that it interpolates: its values, what is blinded, and copies on their way.
+const ON_COLUMN: usize = 4;
 /// Most vectors that another lane than the first holds at once of a coset: A, B, C, Z, Z at w X, public values, a sum and one on its way.
 pub(crate) const ON_COSET: usize = 8;
 /// Most vectors that it holds of a coset where it makes the key's values there.
@@ -196,9 +218,16 @@ impl fmt::Display for LaneBytes {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c] = self.cosets.map(|lane| lane.0);
+        let [of_a, of_b, of_c] = self.columns.map(|lane| lane.0);
         let (sums, lanes) = (self.sums, if self.sums == 1 { "lane" } else { "lanes" });
         let columns = if self.basis { ", columns by their values" } else { "" };
-        write!(f, "sums over {sums} {lanes}, cosets on {a}, {b}, {c}{columns}\n{}", self.stay)
+        writeln!(f, "sums over {sums} {lanes}, cosets on {a}, {b}, {c}{columns}")?;
+        if self.columns != [FIRST; 3] {
+            writeln!(f, "A, B and C are interpolated on lanes {of_a}, {of_b}, {of_c}")?;
+        }
+        write!(f, "{}", self.stay)?;
+        self.foretold
+            .map_or(Ok(()), |gain| write!(f, "\nforetold: {}.{:02} times as fast as one lane", gain / 100, gain % 100))
     }
 }
 
@@ -222,14 +251,15 @@ mod tests {
             assert_eq!(plan(0, 0, layout), (1, [0, 0, 0]));
             assert_eq!(plan(2, 9, layout).0, 2);
         }
-        assert_eq!(plan(2, 2, Layout::Auto), (2, [0, 1, 0]));
-        assert_eq!(plan(8, 8, Layout::Auto), (8, [0, 1, 2]));
+        assert_eq!(plan(2, 2, Layout::Auto), (2, [1, 1, 0]));
+        assert_eq!(plan(8, 8, Layout::Auto), (8, [1, 3, 2]));
         // What is small stays on one.
         assert_eq!(plan(8, 1, Layout::Auto), (1, [0, 0, 0]));
-        assert_eq!(plan(8, 2, Layout::Auto), (2, [0, 1, 0]));
+        assert_eq!(plan(8, 2, Layout::Auto), (2, [1, 1, 0]));
         assert_eq!(plan(8, 8, Layout::Roles), (8, [0, 0, 0]));
         assert_eq!(plan(8, 1, Layout::Roles), (1, [0, 0, 0]));
-        assert_eq!(plan(4, 1, Layout::Split), (4, [0, 1, 2]));
+        assert_eq!(plan(4, 1, Layout::Split), (4, [1, 3, 2]));
+        assert_eq!(Plan::new(4, 4, Layout::Roles).columns, [FIRST; 3]);
     }
 
     fn memory(log_rows: u32, plan: &Plan) -> Vec<LaneBytes> {
@@ -307,7 +337,7 @@ mod tests {
                     |plan: &Plan| -> Vec<u64> { plan.memory::<Bn254>(sizes).iter().map(LaneBytes::need).collect() };
                 let mut before: Option<Vec<u64>> = None;
                 for stay in Stay::ways() {
-                    let own = needs(&Plan { stay, ..plan.clone() });
+                    let own = needs(&plan.clone().with(stay));
                     if stay.pieces > 1 && log_rows > 3 {
                         assert!(before.is_none_or(|before| before.iter().zip(&own).all(|(a, b)| b <= a)), "{stay:?}");
                     }
@@ -351,7 +381,10 @@ mod tests {
     #[test]
     fn a_plan_prints_itself() {
         let is = |plan: Plan, text: &str| assert_eq!(plan.to_string(), format!("{text}\nall of the key stays"));
-        is(Plan::new(2, 2, Layout::Auto), "sums over 2 lanes, cosets on 0, 1, 0");
+        let text = "sums over 2 lanes, cosets on 1, 1, 0\nA, B and C are interpolated on lanes 1, 0, 0";
+        is(Plan::new(2, 2, Layout::Auto), text);
+        let told = Plan { foretold: Some(207), ..Plan::new(2, 2, Layout::Roles) };
+        assert!(told.to_string().ends_with("stays\nforetold: 2.07 times as fast as one lane"), "{told}");
         let plan = Plan::new(3, 1, Layout::Auto);
         is(plan.clone(), "sums over 1 lane, cosets on 0, 0, 0");
         is(Plan { basis: true, ..plan }, "sums over 1 lane, cosets on 0, 0, 0, columns by their values");

@@ -9,7 +9,7 @@ use crate::verify::AheadWith;
 use crate::work::Work;
 use crate::{PlonkBackend, PreparedKey, ProvingKey, Result, Witness, P1};
 use ark_ff::{AdditiveGroup, Field};
-use tandem_ops::{Backend, Canonical, Curve, Mont};
+use tandem_ops::{Backend, Buffer, Canonical, Curve, Mont};
 
 /// Sums over the powers of tau, by what they commit to.
 const SUMS: [&str; 9] = ["MSM A", "MSM B", "MSM C", "MSM Z", "MSM T1", "MSM T2", "MSM T3", "MSM Wxi", "MSM Wxiw"];
@@ -45,14 +45,26 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     // Round 1: A, B and C.
     let columns = work.columns(witness)?;
     let blinding = [[2, 1], [4, 3], [6, 5]].map(|numbers| numbers.map(|number| work.blinding(number)));
-    let by_values = work.commit_columns(&columns, &blinding, &SUMS[..3])?;
-    let blinded = |i: usize| work.blinded(work.copied(&columns[i])?, &blinding[i]);
-    let [(a, of_a), (b, of_b), (c, of_c)] = [blinded(0)?, blinded(1)?, blinded(2)?];
-    let committing = match by_values {
-        Some(committing) => committing,
-        None => work.commit([&a, &b, &c], &SUMS[..3])?,
+    // What leaves the first lane is dealt before it is told more: sums by values first, which wait for nothing else.
+    let values = work.column_values(&columns, &blinding)?;
+    let by_values = work.deal_values(values.as_ref())?;
+    let homes = work.to_homes(&columns)?;
+    let by_values = by_values.map(|dealt| work.sums(dealt, &SUMS[..3])).transpose()?;
+    drop(values);
+    let [a, b, c] = work.arrived(homes.into())?;
+    let [(a, of_a), (b, of_b), (c, of_c)] =
+        [work.blinded(a, &blinding[0])?, work.blinded(b, &blinding[1])?, work.blinded(c, &blinding[2])?];
+    let dealt = if by_values.is_none() { Some(work.deal([&a, &b, &c])?) } else { None };
+    let of_columns = [(of_a, 0), (of_b, 1), (of_c, 2)].map(|(of, number)| work.spread(of, &blinding[number]));
+    let committing = match (by_values, dealt) {
+        (Some(committing), _) => committing,
+        (None, Some(dealt)) => work.sums(dealt, &SUMS[..3])?,
+        (None, None) => return Err(tandem_ops::Error::invalid(OP, "columns without commitments").into()),
     };
-    let on_cosets = column_rows(work, 0..COSETS, &mut [of_a, of_b, of_c])?;
+    let home = work.sent_home([a, b, c])?;
+    let [of_a, of_b, of_c] = of_columns;
+    let on_cosets =
+        column_rows(work, 0..COSETS, &mut [of_a?.arrived(work)?, of_b?.arrived(work)?, of_c?.arrived(work)?])?;
     let mut points = work.committed(committing)?;
 
     // Round 2: Z.
@@ -66,12 +78,17 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     let gamma: C::Fr = Transcript::default().scalars(&[beta]).challenge();
     let product = work.grand_product(&columns, beta, gamma)?;
     drop(columns);
-    let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
-    let committing = work.commit([&z], &SUMS[3..4])?;
+    let of_product = [9, 8, 7].map(|number| work.blinding(number));
+    let (z, of_z) = work.blinded(product, &of_product)?;
+    let dealt = work.deal([&z])?;
+    let of_z = work.spread(of_z, &of_product)?;
+    let committing = work.sums(dealt, &SUMS[3..4])?;
+    let of_z = of_z.arrived(work)?;
     let rows = on_cosets.into_iter().zip(product_rows(work, of_z)?).map(|(columns, z)| columns.zip(z)).collect();
     points.extend(work.committed(committing)?);
 
     // Round 3: T1, T2 and T3.
+    let [a, b, c] = work.arrived(home)?;
     let alpha: C::Fr = Transcript::default().scalars(&[beta, gamma]).points::<C>(&points[3..]).challenge();
     let quotient_of = Columns {
         columns: [&a, &b, &c],
@@ -82,6 +99,7 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     };
     let (parts, used) = parts(work, quotient_of, alpha)?;
     let committing = work.commit(parts.each_ref(), &SUMS[4..7])?;
+    let parts = work.sent_home(parts)?;
     drop(used);
     points.extend(work.committed(committing)?);
 
@@ -100,6 +118,7 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
     // Round 5: Wxi and Wxiw. What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
     let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
     let at = At { publics: &publics, beta, gamma, alpha, xi, v, evaluations };
+    let parts = work.arrived(parts)?;
     let wxi = work.divided(linearisation(work, &at, [&a, &b, &c, &z], &parts)?, 1, xi)?;
     let last = work.commit([&wxi], &SUMS[7..8])?;
     // They are overwritten behind the sum.
@@ -118,17 +137,17 @@ pub(crate) fn proof<C: Curve, B: PlonkBackend<C>>(
 /// What the quotient was made of.
 type Used<B> = Vec<(ColumnRows<B>, <B as Backend>::Buf<Mont>)>;
 
-/// The polynomials of commitments that sum up to the quotient, and what it was made of.
+/// The polynomials of commitments that sum up to the quotient, of one length, and what it was made of.
 type Parts<B> = ([<B as Backend>::Buf<Mont>; 3], Used<B>);
 
 /// T1, T2 and T3, where the quotient is T1 + X^n T2 + X^2n T3. They are blinded so that the sum stays.
 fn parts<C: Curve, B: PlonkBackend<C>>(work: &Work<'_, C, B>, of: Columns<'_, C, B>, alpha: C::Fr) -> Result<Parts<B>> {
     let n = work.key.shape.domain;
-    let Quotient { mut parts, above, rows } = quotient(work, of, alpha, [1, 1, ABOVE])?;
+    let Quotient { mut parts, above, rows } = quotient(work, of, alpha, ABOVE)?;
     let (b10, b11) = (work.blinding(10), work.blinding(11));
     let ends: [&[C::Fr]; 3] = [&[b10], &[b11], &above];
     for ((part, below), end) in parts.iter_mut().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
-        work.request.enqueue(FIRST, "blind", || {
+        work.request.enqueue(part.lane(), "blind", || {
             work.add_few(part, 0, &[-below])?;
             work.add_few(part, n, end)
         })?;

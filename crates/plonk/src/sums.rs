@@ -6,10 +6,21 @@ use crate::{PlonkBackend, Result, P1};
 use ark_ff::AdditiveGroup;
 use std::collections::VecDeque;
 use std::ops::Range;
-use tandem_ops::{memory, Buffer, Curve, Error as Fault, Group, HostBuf, Mont, Pending, SplitMsm, Stored, Timeline};
+use tandem_ops::{
+    memory, Backend, Buffer, Curve, DealtScalars, Error as Fault, Group, HostBuf, Mont, Pending, SplitMsm, Stored,
+    Timeline,
+};
 
 /// Pieces of one sum under way while the next one is enqueued.
 const UNDER_WAY: usize = 2;
+
+/// Vectors of scalars, for their sums.
+pub(crate) enum DealtSums<'a, B: Backend> {
+    /// On their way to the lanes that have all their points.
+    AtOnce(DealtScalars<'a, B>),
+    /// Where they are.
+    OneByOne(Vec<&'a B::Buf<Mont>>),
+}
 
 /// Powers of tau, where they lie, for any number of sums.
 pub(crate) enum Sums<C: Curve, B: PlonkBackend<C>> {
@@ -65,11 +76,51 @@ impl<C: Curve, B: PlonkBackend<C>> Sums<C, B> {
         Ok(Sums::Pieces(ranges(powers.len(), piece).map(of_piece).collect::<Result<_>>()?))
     }
 
-    /// The sum of scalars of the first lane, of which scalar i belongs to power i. In pieces all but the last one is waited for.
+    /// Deals vectors of scalars, of one length, to the lanes that sum them up. Scalar i of each belongs to power i.
     ///
     /// # Errors
     /// There are more scalars than powers; not enough memory; the device failed.
-    pub(crate) fn sum_of(
+    pub(crate) fn deal<'a>(
+        &self,
+        backend: &B,
+        vectors: &[&'a B::Buf<Mont>],
+        timeline: &Timeline,
+    ) -> tandem_ops::Result<DealtSums<'a, B>> {
+        match self {
+            Sums::Whole(split) => Ok(DealtSums::AtOnce(split.deal(backend, vectors, timeline)?)),
+            _ => Ok(DealtSums::OneByOne(vectors.to_vec())),
+        }
+    }
+
+    /// The sums of what was dealt, each within spans of its name. In pieces all but the last one of each sum is waited for.
+    ///
+    /// # Errors
+    /// As [`Sums::deal`].
+    pub(crate) fn sums_of(
+        &self,
+        backend: &B,
+        dealt: DealtSums<'_, B>,
+        names: &[&'static str],
+        timeline: &Timeline,
+    ) -> tandem_ops::Result<Vec<Pending<<C::G1 as Group>::Ark>>> {
+        match (self, dealt) {
+            (Sums::Whole(split), DealtSums::AtOnce(dealt)) => split.sums_of(backend, dealt, names, timeline),
+            (_, DealtSums::OneByOne(vectors)) => {
+                let named = vectors.into_iter().zip(names);
+                let sum = |(vector, name): (_, &&'static str)| {
+                    let span = timeline.begin(FIRST, name);
+                    let sum = self.in_pieces(backend, vector, timeline);
+                    timeline.end(span);
+                    sum
+                };
+                named.map(sum).collect()
+            }
+            _ => Err(Fault::invalid("sum", "scalars that were dealt for another sum")),
+        }
+    }
+
+    /// A sum whose pieces come one after the other.
+    fn in_pieces(
         &self,
         backend: &B,
         scalars: &B::Buf<Mont>,
@@ -78,7 +129,7 @@ impl<C: Curve, B: PlonkBackend<C>> Sums<C, B> {
         let mut sum = Adding::<C>::default();
         let mut add = |split: &SplitMsm<C::G1, B>, range: Range<usize>| {
             sum.make_room()?;
-            let part = backend.copy(scalars, range, FIRST)?;
+            let part = backend.copy(scalars, range, scalars.lane())?;
             sum.under_way.push_back(split.sum_of(backend, &part, timeline)?);
             Ok::<_, Fault>(())
         };

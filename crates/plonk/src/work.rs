@@ -5,21 +5,26 @@
 
 use crate::additions::Additions;
 use crate::basis::BLINDED;
-use crate::coset::{Polynomial, Publics};
+use crate::coset::Publics;
 use crate::key::{op, Core, FIRST};
+use crate::spread::Polynomial;
+use crate::sums::{DealtSums, Sums};
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Shape, Witness, P1};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
 use std::sync::Arc;
 use tandem_ops::{
-    memory, BatchInverse, Buffer, Coset, Curve, Direction, Group, HostBuf, Mont, Ntt, Pending, PlonkRows, Scan, VecOps,
-    Wire,
+    memory, BatchInverse, Buffer, Coset, Curve, Direction, Group, HostBuf, Lane, Mont, Ntt, Pending, PlonkRows, Scan,
+    VecOps, Wire,
 };
 
 const OP: &str = "prove";
 
 /// Commitments that are waited for, by the names of their sums.
 pub(crate) struct Committing<C: Curve>(Vec<(&'static str, Pending<<C::G1 as Group>::Ark>)>);
+
+/// Vectors that were dealt, and what sums them up.
+type Dealt<'s, 'p, C, B> = (&'s Sums<C, B>, DealtSums<'p, B>);
 
 /// A proof under way, of either protocol.
 pub(crate) struct Work<'a, C: Curve, B: PlonkBackend<C>> {
@@ -104,10 +109,10 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         of_lanes.pop().ok_or_else(|| tandem_ops::Error::invalid(OP, "no upload"))
     }
 
-    /// A vector of few elements.
-    pub(crate) fn few(&self, elements: &[C::Fr]) -> tandem_ops::Result<B::Buf<Mont>> {
+    /// A vector of few elements on a lane.
+    pub(crate) fn few_on(&self, lane: Lane, elements: &[C::Fr]) -> tandem_ops::Result<B::Buf<Mont>> {
         let wire: zeroize::Zeroizing<Vec<Mont>> = elements.iter().map(|&x| C::mont(x)).collect::<Vec<_>>().into();
-        self.backend.upload(FIRST, &wire)
+        self.backend.upload(lane, &wire)
     }
 
     /// A polynomial of `len` coefficients that are zero.
@@ -123,12 +128,13 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
 
     /// Adds to few coefficients from number `first` on.
     pub(crate) fn add_few(&self, sum: &mut B::Buf<Mont>, first: usize, few: &[C::Fr]) -> tandem_ops::Result<()> {
-        VecOps::<C>::add_scaled(self.backend, sum, first, 1, &self.few(few)?, C::mont(C::Fr::ONE))
+        let few = self.few_on(sum.lane(), few)?;
+        VecOps::<C>::add_scaled(self.backend, sum, first, 1, &few, C::mont(C::Fr::ONE))
     }
 
     /// The polynomial with these values on the domain, in their place.
     pub(crate) fn interpolated(&self, mut values: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
-        self.request.enqueue(FIRST, "inverse NTT", || {
+        self.request.enqueue(values.lane(), "inverse NTT", || {
             Ntt::<C>::ntt(self.backend, &mut values, op(Direction::Inverse, Coset::Subgroup))?;
             Ok(values)
         })
@@ -137,9 +143,9 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
     /// The polynomial with these values on the domain, and beside it `blinding` times X^n - 1; its first coefficient first. And the same for
     /// cosets: at the rows nothing of the blinding is left over.
     pub(crate) fn blinded(&self, values: B::Buf<Mont>, blinding: &[C::Fr]) -> Result<(B::Buf<Mont>, Polynomial<C, B>)> {
-        let (n, polynomial) = (values.len(), self.interpolated(values)?);
-        self.request.enqueue(FIRST, "blind", || {
-            let few = self.few(blinding)?;
+        let (n, lane, polynomial) = (values.len(), values.lane(), self.interpolated(values)?);
+        self.request.enqueue(lane, "blind", || {
+            let few = self.few_on(lane, blinding)?;
             let mut blinded = self.combined(n + blinding.len(), &[(&polynomial, C::Fr::ONE), (&few, -C::Fr::ONE)])?;
             VecOps::<C>::add_scaled(self.backend, &mut blinded, n, 1, &few, C::mont(C::Fr::ONE))?;
             Ok((blinded, Polynomial::new(polynomial, Some(few))))
@@ -151,37 +157,56 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         self.request.copied(self.backend, of, 0..of.len(), FIRST)
     }
 
-    /// Commitments to polynomials, each by a sum of this name. What is enqueued before they are waited for keeps the lanes at work meanwhile.
+    /// Commitments to polynomials of one length, each by a sum of this name. What is enqueued before they are waited for keeps the lanes at work
+    /// meanwhile.
     pub(crate) fn commit<const N: usize>(
         &self,
         polynomials: [&B::Buf<Mont>; N],
         names: &[&'static str],
     ) -> Result<Committing<C>> {
-        let commit = |(polynomial, &name): (&B::Buf<Mont>, &&'static str)| {
-            let sum = || self.key.sums.sum_of(self.backend, polynomial, &self.request.timeline);
-            Ok((name, self.request.enqueue(FIRST, name, sum)?))
-        };
-        Ok(Committing(polynomials.into_iter().zip(names).map(commit).collect::<Result<_>>()?))
+        self.sums(self.deal(polynomials)?, names)
     }
 
-    /// Commitments to columns by their values, where the key has points for that. What blinds a column belongs to the points behind its rows.
-    pub(crate) fn commit_columns(
+    /// Deals polynomials of one length to the lanes that commit to them. What lanes are told until [`Work::sums`] does not hold the copies up.
+    pub(crate) fn deal<'p, const N: usize>(&self, polynomials: [&'p B::Buf<Mont>; N]) -> Result<Dealt<'_, 'p, C, B>> {
+        self.request.check()?;
+        Ok((&self.key.sums, self.key.sums.deal(self.backend, &polynomials, &self.request.timeline)?))
+    }
+
+    /// The sums of what was dealt, by these names.
+    pub(crate) fn sums(&self, (sums, dealt): Dealt<'_, '_, C, B>, names: &[&'static str]) -> Result<Committing<C>> {
+        self.request.check()?;
+        let pending = sums.sums_of(self.backend, dealt, names, &self.request.timeline)?;
+        names.iter().for_each(|name| self.request.progress.enqueued(name, FIRST));
+        Ok(Committing(names.iter().copied().zip(pending).collect()))
+    }
+
+    /// Columns with what blinds each behind its values, which belongs to the points behind its rows: what commits to them by their values, where the
+    /// key has points for that.
+    pub(crate) fn column_values(
         &self,
         columns: &[B::Buf<Mont>; 3],
         blinding: &[[C::Fr; BLINDED]; 3],
-        names: &[&'static str],
-    ) -> Result<Option<Committing<C>>> {
-        let Some(basis) = &self.key.basis else { return Ok(None) };
-        let named = columns.iter().zip(blinding).zip(names.iter().copied());
-        let committing = named.map(|((column, blinding), name)| {
-            let sum = || {
+    ) -> Result<Option<[B::Buf<Mont>; 3]>> {
+        if self.key.basis.is_none() {
+            return Ok(None);
+        }
+        let values = |number: usize| {
+            let (column, blinding) = (&columns[number], &blinding[number]);
+            self.request.enqueue(FIRST, "columns", || {
                 let mut values = self.combined(column.len() + BLINDED, &[(column, C::Fr::ONE)])?;
                 self.add_few(&mut values, column.len(), blinding)?;
-                basis.sum_of(self.backend, &values, &self.request.timeline)
-            };
-            Ok((name, self.request.enqueue(FIRST, name, sum)?))
-        });
-        Ok(Some(Committing(committing.collect::<Result<_>>()?)))
+                Ok(values)
+            })
+        };
+        Ok(Some([values(0)?, values(1)?, values(2)?]))
+    }
+
+    /// Deals such values.
+    pub(crate) fn deal_values<'p>(&self, values: Option<&'p [B::Buf<Mont>; 3]>) -> Result<Option<Dealt<'_, 'p, C, B>>> {
+        let (Some(basis), Some(values)) = (&self.key.basis, values) else { return Ok(None) };
+        self.request.check()?;
+        Ok(Some((basis, basis.deal(self.backend, &values.each_ref(), &self.request.timeline)?)))
     }
 
     /// Waits for commitments.
@@ -229,7 +254,8 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         let mut values = memory::filled(OP, self.key.shape.domain, Mont::default())?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = C::mont(-*x));
         let values = self.backend.upload(FIRST, &values)?;
-        Ok(Publics::Many(Polynomial::new(self.interpolated(values)?, None)))
+        let publics = Polynomial::new(self.interpolated(values)?, None);
+        Ok(Publics::Many(self.spread(publics, &[])?.arrived(self)?))
     }
 
     /// Enqueues the values of polynomials, each at its point.

@@ -10,6 +10,7 @@ mod direct;
 mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
+mod launchers;
 pub mod mail;
 mod messages;
 pub mod protocol;

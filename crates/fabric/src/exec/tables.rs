@@ -1,6 +1,7 @@
 //! Tables of kernels in the memory of each PE, kept for calls with the same memory.
 
 use super::element::{Combine, Kind};
+use super::launchers::{Launchers, Part};
 use super::sim::Bound;
 use crate::planner::{Item, Planner};
 use crate::world::PinnedLoan;
@@ -72,20 +73,29 @@ impl<A: Send + Sync + 'static> Table<A> {
         self.args.iter().enumerate().filter_map(|(pe, args)| Some((pe, args.as_ref()?)))
     }
 
-    /// Calls `f` for each PE's queue, which keeps all memory while it records.
+    /// Calls `f` for each PE's queue, which keeps all memory while it records; for queues that do not record beside each other.
     pub(crate) fn launch(
         self: &Arc<Self>,
+        launchers: &Launchers,
         shared: &Planner,
         items: &[Item],
-        f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32,
+        f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32 + Copy + Send + 'static,
     ) -> Result<()> {
-        for (pe, args) in self.args() {
+        let mut parts: Vec<Part> = Vec::with_capacity(self.args.len());
+        for (pe, _) in self.args() {
             let queue = shared.team().queue(pe);
             queue.keep_any(self.clone());
             items.iter().flat_map(|item| &item.keep).for_each(|memory| queue.keep(memory));
-            queue.call("collective", |stream, team| f(stream, team, args))?;
+            let (table, team) = (self.clone(), shared.team().clone());
+            parts.push(Box::new(move || {
+                let Some(args) = table.args.get(pe).and_then(Option::as_ref) else { return Ok(()) };
+                team.queue(pe).call("collective", |stream, team| f(stream, team, args))
+            }));
         }
-        Ok(())
+        match shared.is_recording() {
+            true => parts.into_iter().try_for_each(|part| part()),
+            false => launchers.run(parts),
+        }
     }
 }
 

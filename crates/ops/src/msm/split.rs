@@ -2,8 +2,9 @@
 //! adds up what comes back. No lane needs anything of another.
 
 use super::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars};
-use crate::{Buffer, Canonical, Curve, Error, Group, Lane, Mont, Pending, Result, Stored, Timeline};
+use crate::{Arriving, Backend, Buffer, Canonical, Curve, Error, Group, Lane, Mont, Pending, Result, Stored, Timeline};
 use ark_ff::AdditiveGroup;
+use rayon::prelude::*;
 use std::ops::Range;
 
 const OP: &str = "split sum";
@@ -41,6 +42,39 @@ struct Share<G: Group, B: Msm<G>> {
     range: Range<usize>,
     plan: <B as ScalarRecoding<G::Curve>>::Plan,
     bases: B::Bases,
+}
+
+/// Vectors of scalars on their way to the lanes that sum them up ([`SplitMsm::deal`]).
+pub struct DealtScalars<'a, B: Backend>(Vec<Dealt<'a, B>>);
+
+/// A vector of scalars.
+enum Dealt<'a, B: Backend> {
+    /// It lies where its sum is made.
+    Here(&'a B::Buf<Mont>),
+    /// A share for each lane.
+    Shares(Vec<Arriving<B::Buf<Mont>>>),
+}
+
+/// What a lane has of a vector of scalars.
+enum ScalarShare<'a, B: Backend> {
+    Here(&'a B::Buf<Mont>),
+    Coming(Arriving<B::Buf<Mont>>),
+}
+
+/// What a lane has of several vectors, by their numbers.
+type OfLane<'a, B> = Vec<(usize, ScalarShare<'a, B>)>;
+
+/// The sum of a share of the points, and its digits.
+type SumOfShare<G, B> = (Pending<<G as Group>::Ark>, <B as ScalarRecoding<<G as Group>::Curve>>::Entries);
+
+impl<G: Group, B: Msm<G>> Share<G, B> {
+    fn sum(&self, backend: &B, scalars: ScalarShare<'_, B>, timeline: &Timeline) -> Result<SumOfShare<G, B>> {
+        let digits = match scalars {
+            ScalarShare::Here(scalars) => backend.recode(&self.plan, Scalars::Mont(scalars))?,
+            ScalarShare::Coming(scalars) => backend.recode(&self.plan, Scalars::Mont(&backend.arrived(scalars)?))?,
+        };
+        Ok((backend.msm(&self.bases, &digits, timeline)?, digits))
+    }
 }
 
 impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
@@ -116,22 +150,99 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
     /// # Errors
     /// There are more scalars than points; not enough memory; the device failed.
     pub fn sum_of(&self, backend: &B, scalars: &B::Buf<Mont>, timeline: &Timeline) -> Result<Pending<G::Ark>> {
-        if scalars.len() > self.points {
-            return Err(Error::invalid(OP, format!("{} scalars for {} points", scalars.len(), self.points)));
+        let dealt = self.deal(backend, &[scalars], timeline)?;
+        let mut sums = self.sums_of(backend, dealt, &[OP], timeline)?;
+        sums.pop().ok_or_else(|| Error::invalid(OP, "no sum"))
+    }
+
+    /// Deals vectors of scalars, of one length, to the lanes of the points that they belong to, for [`SplitMsm::sums_of`]. Copies run beside what
+    /// the lanes do, and begin when all is done that the lanes of the vectors were told before: what these are told until the sums does not
+    /// hold them up. Each vector is copied on its lane first, so that it stays. A lane that has all of the points and of the scalars takes
+    /// no copies.
+    ///
+    /// # Errors
+    /// The vectors differ in length, or there are more scalars than points; not enough memory; the device failed.
+    pub fn deal<'a>(
+        &self,
+        backend: &B,
+        vectors: &[&'a B::Buf<Mont>],
+        timeline: &Timeline,
+    ) -> Result<DealtScalars<'a, B>> {
+        let Some(len) = vectors.first().map(|vector| vector.len()) else { return Ok(DealtScalars(Vec::new())) };
+        if let Some(other) = vectors.iter().find(|vector| vector.len() != len) {
+            return Err(Error::invalid(OP, format!("vectors of {len} and of {} scalars", other.len())));
         }
-        let mut digits = Vec::with_capacity(self.shares.len());
-        for share in self.shares.iter().filter(|share| share.range.start < scalars.len()) {
-            let range = share.range.start..share.range.end.min(scalars.len());
-            let copy = match share.lane == scalars.lane() && range.len() == scalars.len() {
-                true => None,
-                false => Some(backend.copy(scalars, range, share.lane)?),
+        if len > self.points {
+            return Err(Error::invalid(OP, format!("{len} scalars for {} points", self.points)));
+        }
+        let shares: Vec<(Range<usize>, Lane)> = self.shares_of(len).map(|(range, share)| (range, share.lane)).collect();
+        match shares[..] {
+            [] => return Ok(DealtScalars(vectors.iter().map(|_| Dealt::Shares(Vec::new())).collect())),
+            [(_, lane)] if vectors.iter().all(|vector| vector.lane() == lane) => {
+                return Ok(DealtScalars(vectors.iter().map(|&vector| Dealt::Here(vector)).collect()));
+            }
+            _ => {}
+        }
+        let copies: Vec<_> = vectors.iter().map(|vector| (*vector, 0..len, vector.lane())).collect();
+        let dealt = backend.deal(backend.copy_all(&copies)?, &shares, timeline)?;
+        Ok(DealtScalars(dealt.into_iter().map(Dealt::Shares).collect()))
+    }
+
+    /// The sums of vectors of scalars that were dealt for it, in the order of each lane. Each has a span of its name on each lane.
+    ///
+    /// # Errors
+    /// They were dealt by other points; not enough memory; the device failed.
+    pub fn sums_of(
+        &self,
+        backend: &B,
+        DealtScalars(vectors): DealtScalars<'_, B>,
+        names: &[&'static str],
+        timeline: &Timeline,
+    ) -> Result<Vec<Pending<G::Ark>>> {
+        let names: Vec<&'static str> = names.iter().copied().chain(std::iter::repeat(OP)).take(vectors.len()).collect();
+        // For each lane its shares of all vectors, so that a thread tells each lane of its sums: none waits until the others have been told.
+        let mut lanes: Vec<OfLane<'_, B>> = self.shares.iter().map(|_| Vec::new()).collect();
+        for (number, vector) in vectors.into_iter().enumerate() {
+            let shares = match vector {
+                Dealt::Here(vector) => vec![ScalarShare::Here(vector)],
+                Dealt::Shares(shares) => shares.into_iter().map(ScalarShare::Coming).collect(),
             };
-            digits.push((share, backend.recode(&share.plan, Scalars::Mont(copy.as_ref().unwrap_or(scalars)))?));
+            if shares.len() > lanes.len() {
+                return Err(Error::invalid(OP, "scalars that were dealt by other points"));
+            }
+            lanes.iter_mut().zip(shares).for_each(|(lane, share)| lane.push((number, share)));
         }
-        let of_share = |(share, digits): &(&Share<G, B>, _)| backend.msm(&share.bases, digits, timeline);
-        let parts = digits.iter().map(of_share).collect::<Result<Vec<_>>>()?;
-        let digits: Vec<_> = digits.into_iter().map(|(_, digits)| digits).collect();
-        Ok(added(parts, digits))
+        let of_lane = |(share, vectors): (&Share<G, B>, OfLane<'_, B>)| {
+            let mut sums = Vec::with_capacity(vectors.len());
+            for (number, scalars) in vectors {
+                let span = timeline.begin(share.lane, names[number]);
+                let sum = share.sum(backend, scalars, timeline);
+                timeline.end(span);
+                sums.push((number, sum?));
+            }
+            Ok(sums)
+        };
+        let mut told = self.shares.iter().zip(lanes).filter(|(_, vectors)| !vectors.is_empty());
+        let of_lanes: Vec<Result<Vec<_>>> = match (told.next(), told.next()) {
+            (None, _) => Vec::new(),
+            (Some(only), None) => vec![of_lane(only)],
+            (Some(first), Some(second)) => {
+                let lanes: Vec<_> = [first, second].into_iter().chain(told).collect();
+                lanes.into_par_iter().map(of_lane).collect()
+            }
+        };
+        let mut parts: Vec<(Vec<_>, Vec<_>)> = names.iter().map(|_| (Vec::new(), Vec::new())).collect();
+        for (number, (part, digits)) in of_lanes.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+            parts[number].0.push(part);
+            parts[number].1.push(digits);
+        }
+        Ok(parts.into_iter().map(|(parts, digits)| added(parts, digits)).collect())
+    }
+
+    /// The shares that the first so many points are in, with their ranges of these.
+    fn shares_of(&self, len: usize) -> impl Iterator<Item = (Range<usize>, &Share<G, B>)> {
+        let shares = self.shares.iter().filter(move |share| share.range.start < len);
+        shares.map(move |share| (share.range.start..share.range.end.min(len), share))
     }
 
     /// The sum, of scalars where [`SplitMsm::upload`] put them.
@@ -166,7 +277,7 @@ fn added<S: AdditiveGroup + Send, E: Send + 'static>(parts: Vec<Pending<S>>, dig
 mod tests {
     use super::*;
     use crate::cpu::Cpu;
-    use crate::{Backend, Bls12_381, Bn254};
+    use crate::{Bls12_381, Bn254};
     use ark_ec::{CurveGroup, VariableBaseMSM};
     use ark_ff::UniformRand;
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
@@ -207,6 +318,62 @@ mod tests {
         }
     }
 
+    /// Of vectors on several lanes, which stay as they are.
+    fn sums_of_several_vectors_are_those_of_arkworks<G: Group>()
+    where
+        G::Ark: VariableBaseMSM,
+        Cpu: Msm<G>,
+    {
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        const POINTS: usize = 33;
+        let points = G::Ark::normalize_batch(&(0..POINTS).map(|_| G::Ark::rand(&mut rng)).collect::<Vec<_>>());
+        let wire: Vec<_> = points.iter().map(G::from_ark).collect();
+        for lanes in 1..=4 {
+            let backend = Cpu::new(4);
+            let split = SplitMsm::<G, _>::load(&backend, lanes, wire[..].into(), 1).unwrap();
+            for (len, homes) in [(33, [0, 0, 0]), (31, [1, 2, 3]), (7, [3, 0, 3]), (0, [2, 1, 0])] {
+                let vectors = homes.map(|home| {
+                    let scalars: Vec<Fr<G>> = (0..len).map(|_| UniformRand::rand(&mut rng)).collect();
+                    let mont: Vec<_> = scalars.iter().map(|&k| G::Curve::mont(k)).collect();
+                    (scalars, backend.upload(Lane(home), &mont).unwrap(), mont)
+                });
+                let none = Timeline::none();
+                let dealt = split.deal(&backend, &vectors.each_ref().map(|(_, buf, _)| buf), &none).unwrap();
+                let sums = split.sums_of(&backend, dealt, &["first", "second", "third"], &none).unwrap();
+                assert_eq!(sums.len(), 3);
+                for (sum, (scalars, buf, mont)) in sums.into_iter().zip(&vectors) {
+                    assert_eq!(sum.wait().unwrap(), G::Ark::msm(&points[..len], scalars).unwrap(), "{len} on {lanes}");
+                    assert_eq!(&backend.download(buf).unwrap().wait().unwrap(), mont);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn several_sums_are_those_of_arkworks() {
+        sums_of_several_vectors_are_those_of_arkworks::<<Bn254 as Curve>::G1>();
+        sums_of_several_vectors_are_those_of_arkworks::<<Bls12_381 as Curve>::G2>();
+    }
+
+    /// No lane is told of two sums by two names, nor one of none.
+    #[test]
+    fn every_lane_has_a_span_for_each_sum() {
+        type G = <Bn254 as Curve>::G1;
+        let backend = Cpu::new(3);
+        let points = [G::from_ark(&Affine::<G>::default()); 9];
+        let split = SplitMsm::<G, _>::load(&backend, 3, points[..].into(), 1).unwrap();
+        let scalars = backend.upload(Lane(0), &[Mont::default(); 9]).unwrap();
+        let timeline = backend.timeline();
+        let dealt = split.deal(&backend, &[&scalars, &scalars], &timeline).unwrap();
+        split.sums_of(&backend, dealt, &["one", "two"], &timeline).unwrap();
+        let spans = timeline.take().unwrap();
+        for name in ["one", "two"] {
+            let mut lanes: Vec<_> = spans.iter().filter(|span| span.name == name).map(|span| span.lane.0).collect();
+            lanes.sort_unstable();
+            assert_eq!(lanes, [0, 1, 2]);
+        }
+    }
+
     #[test]
     fn split_sums_are_those_of_arkworks() {
         sums_are_those_of_arkworks::<<Bn254 as Curve>::G1>();
@@ -233,6 +400,13 @@ mod tests {
         let more = backend.upload(Lane(1), &[Mont::default(); 4]).unwrap();
         let error = split.sum_of(&backend, &more, &Timeline::none()).err().unwrap();
         assert!(error.to_string().contains("4 scalars for 3 points"), "{error}");
+        let few = backend.upload(Lane(1), &[Mont::default(); 2]).unwrap();
+        let error = split.deal(&backend, &[&few, &more], &Timeline::none()).err().unwrap();
+        assert!(error.to_string().contains("vectors of 2 and of 4 scalars"), "{error}");
+        let one = SplitMsm::<G, _>::load(&backend, 1, points[..].into(), 1).unwrap();
+        let dealt = split.deal(&backend, &[&few], &Timeline::none()).unwrap();
+        let error = one.sums_of(&backend, dealt, &["sum"], &Timeline::none()).err().unwrap();
+        assert!(error.to_string().contains("by other points"), "{error}");
         scalars.pop();
         let error = split.sum(&backend, &scalars).err().unwrap();
         assert!(error.to_string().contains("scalars on 1 lanes, points on 2"), "{error}");

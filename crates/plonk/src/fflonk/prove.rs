@@ -7,8 +7,9 @@
 use super::key::PLACES;
 use super::verify::{Challenges, Opening};
 use super::{Fr, PreparedKey, Proof, ProvingKey, G1};
-use crate::coset::{column_rows, quotient_of_gates, quotients_of_product, Permuted, Polynomial, COSETS};
+use crate::coset::{column_rows, quotient_of_gates, quotients_of_product, Permuted, COSETS};
 use crate::key::FIRST;
+use crate::spread::{Polynomial, Spread};
 use crate::work::Work;
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness};
 use ark_ff::{AdditiveGroup, Field};
@@ -113,12 +114,12 @@ fn proof<B: PlonkBackend<Bn254>>(
     for (number, column) in columns.iter_mut().enumerate() {
         work.add_few(column, n - 2, &[work.blinding(2 * number + 1), work.blinding(2 * number + 2)])?;
     }
-    let wire = |number: usize| -> Result<Polynomial<Bn254, B>> {
-        Ok(Polynomial::new(work.interpolated(work.copied(&columns[number])?)?, None))
+    let wire = |number: usize| -> Result<Spread<Bn254, B>> {
+        Ok(Spread::here(Polynomial::new(work.interpolated(work.copied(&columns[number])?)?, None)))
     };
     let mut wires = [wire(0)?, wire(1)?, wire(2)?];
     let mut on_cosets = column_rows(work, 0..2, &mut wires)?;
-    let [a, b, c] = wires.each_ref().map(Polynomial::coefficients);
+    let [a, b, c] = wires.each_ref().map(Spread::coefficients);
     let t0 = quotient_of_gates(work, [a, b, c], &on_cosets, work.publics(&x)?)?;
     let one = std::slice::from_ref::<B::Buf<Mont>>;
     let c1 = joined(work, &[one(a), one(b), one(c), &t0], 8 * n)?;
@@ -126,14 +127,16 @@ fn proof<B: PlonkBackend<Bn254>>(
     let committing = work.commit([&c1], &["MSM C1"])?;
     // No challenge is needed for the third coset.
     on_cosets.extend(column_rows(work, 2..COSETS, &mut wires)?);
-    let [a, b, c] = wires.each_ref().map(Polynomial::coefficients);
+    let [a, b, c] = wires.each_ref().map(Spread::coefficients);
     let p1: G1 = work.committed(committing)?[0];
 
     // Round 2
     let mut at = Challenges::first(&key.verifying, &x, &p1);
     let product = work.grand_product(&columns, at.beta, at.gamma)?;
     drop(columns);
-    let (z, of_z) = work.blinded(product, &[9, 8, 7].map(|number| work.blinding(number)))?;
+    let of_product = [9, 8, 7].map(|number| work.blinding(number));
+    let (z, of_z) = work.blinded(product, &of_product)?;
+    let of_z = work.spread(of_z, &of_product)?.arrived(work)?;
     let permuted = Permuted { beta: at.beta, gamma: at.gamma, k: key.verifying.k };
     let [t1, t2] = quotients_of_product(work, [a, b, c], on_cosets, of_z, &permuted)?;
     let c2 = joined(work, &[one(&z), &t1, &t2], 9 * n)?;

@@ -1,5 +1,6 @@
 //! Tables for the fused kernel: rows, places and counters in the memory of each PE.
 
+use super::super::launchers::Launchers;
 use super::super::schedule::{Endpoint, Place, Schedule, Shape, GRAIN};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
@@ -14,7 +15,13 @@ pub(super) type Fused = Tables<ffi::tandem_exec_table>;
 
 /// Launches the kernels of a call. Where there are ways through host memory, that is for recordings alone, which cannot hold
 /// what copy engines of several GPUs are ordered by; else nothing is done and false comes back.
-pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, items: &[Item]) -> Result<bool> {
+pub(super) fn launch(
+    tables: &Mutex<Fused>,
+    launchers: &Launchers,
+    blocks: usize,
+    shared: &Planner,
+    items: &[Item],
+) -> Result<bool> {
     let tuning = shared.tuning();
     let make = |workers: usize| {
         let workers = (workers.min(blocks.saturating_sub(1)) / items.len()).max(1);
@@ -50,10 +57,12 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
     let (bounds, staging) = shared.bind(items, schedules, NO_HOST)?;
     let build = |bounds| build(shared, bounds, staging, blocks);
     let table = if has_host { Arc::new(build(bounds)?) } else { lock(tables).get(bounds, build)? };
-    // SAFETY: the table's addresses were made from memory of this world that the table, the items or the graph keep, and
-    // which is not freed before this stream has got past the kernel, or from page-locked memory of the table, which the graph keeps; its
-    // sizes were checked with the schedule.
-    table.launch(shared, items, |stream, team, args| unsafe { ffi::tandem_exec_fused(team, args, stream) })?;
+    table.launch(launchers, shared, items, |stream, team, args| {
+        // SAFETY: the table's addresses were made from memory of this world that the table, the items or the graph keep, and
+        // which is not freed before this stream has got past the kernel, or from page-locked memory of the table, which the graph keeps; its
+        // sizes were checked with the schedule.
+        unsafe { ffi::tandem_exec_fused(team, args, stream) }
+    })?;
     Ok(true)
 }
 

@@ -1,5 +1,6 @@
 //! Small data on queues: kernels that send data and flag in one store.
 
+use super::super::launchers::Launchers;
 use super::super::mail;
 use super::super::tables::numbers;
 use crate::planner::{Item, Planner};
@@ -7,9 +8,9 @@ use crate::{ffi, Result};
 use std::sync::Mutex;
 
 /// Launches the kernels of a call.
-pub(super) fn launch(tables: &Mutex<mail::Mail>, shared: &Planner, item: &Item) -> Result<()> {
+pub(super) fn launch(tables: &Mutex<mail::Mail>, launchers: &Launchers, shared: &Planner, item: &Item) -> Result<()> {
     let table = mail::table(tables, shared, item)?;
-    table.launch(shared, std::slice::from_ref(item), |stream, team, part| {
+    table.launch(launchers, shared, std::slice::from_ref(item), |stream, team, part| {
         let (kind, how) = numbers(part.numbers);
         let args = ffi::tandem_exec_messages {
             workers: part.workers,

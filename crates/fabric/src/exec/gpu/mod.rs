@@ -12,6 +12,7 @@ mod fused;
 mod messages;
 mod resident;
 
+use super::launchers::Launchers;
 use super::mail::Mail;
 use crate::planner::{lock, Item, Planner};
 use crate::process::Parcel;
@@ -27,6 +28,7 @@ pub(crate) struct Gpus {
     /// Blocks of kernels that wait for each other that every PE holds at once.
     blocks: usize,
     tables: Mutex<Fused>,
+    launchers: Launchers,
     engines: Mutex<Engines>,
     /// `None` where a GPU does not hold the resident kernels of all its PEs at once, or there are several processes.
     resident: Option<Mutex<Resident>>,
@@ -56,6 +58,7 @@ impl Gpus {
         Ok(Self {
             blocks: least,
             tables: Mutex::default(),
+            launchers: Launchers::default(),
             engines: Mutex::new(Engines::new(&devices)?),
             resident: if resident { Some(Mutex::new(Resident::new(team, &devices)?)) } else { None },
         })
@@ -67,7 +70,7 @@ impl Gpus {
     }
 
     pub(crate) fn fused(&self, shared: &Planner, items: &[Item], is_now: bool) -> Result<()> {
-        if fused::launch(&self.tables, self.blocks, shared, items)? {
+        if fused::launch(&self.tables, &self.launchers, self.blocks, shared, items)? {
             return Ok(());
         }
         // Ways through host memory are for copy engines.
@@ -75,7 +78,7 @@ impl Gpus {
     }
 
     pub(crate) fn messages(&self, tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Result<()> {
-        messages::launch(tables, shared, item)
+        messages::launch(tables, &self.launchers, shared, item)
     }
 
     pub(crate) fn engines(&self, shared: &Planner, items: &[Item], is_now: bool) -> Result<()> {
