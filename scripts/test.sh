@@ -36,6 +36,11 @@ preparations() {
     step "micro-benches" sh bench/micro/check.sh
 }
 
+# The tests of the program and those from end to end run it as it is released. Clippy has compiled the kernels, which both share.
+release() {
+    step "release program" cargo build --release --locked -p tandem-prover
+}
+
 # Beside the other tests: those of the service mostly wait, and what the rest compiles is mostly one crate at a time.
 service_and_workspaces() {
     step "tests of the service" tests "" --test service
@@ -66,12 +71,12 @@ step "bindings are up to date" cargo xtask bindgen --check
 # Documents of examples too: with the features of tests, for which clippy has read the outside crates. The build scripts of both are
 # those that the tests need.
 step "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
+beside release
 step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --bins --examples --locked
-# The tests of the program and those from end to end run it as it is released.
-step "release program" cargo build --release --locked -p tandem-prover
-export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "test programs" cargo test --workspace --locked --no-run
 join preparations
+join release
+export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 export TANDEM_REQUIRE_GRPC=1
 beside service_and_workspaces
 step "tests" tests "but service"
