@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs each fuzz target of the file readers for a bounded time: scripts/fuzz.sh [SECONDS] [TARGET...]
+# Runs each fuzz target of the file readers for a bounded time: scripts/fuzz.sh [SECONDS] [TARGET...].
+# `scripts/fuzz.sh build` only builds them.
 #
 # The readers have no unsafe code, so no address sanitizer is needed, and without one neither are the nightly compiler and
 # cargo-fuzz: the coverage that libFuzzer steers by is a flag of LLVM that the stable compiler passes on. The targets are
@@ -27,6 +28,8 @@ TANDEM_REQUIRE_NVCC=0 TANDEM_NVCC=none RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1" \
     cargo build --release --locked --quiet --manifest-path fuzz/Cargo.toml --target "$host" \
     --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
+
+[ "$seconds" != build ] || exit 0
 
 # Runs one target.
 fuzz() {

@@ -9,17 +9,8 @@ export TANDEM_REQUIRE_NVCC=1
 export TANDEM_CUDA_ARCHS=90
 fuzz_seconds=${TANDEM_FUZZ_SECONDS:-5}
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-
-step() {
-    local name=$1 begun=$SECONDS status
-    shift
-    echo "== $name" | tee -a "$log"
-    "$@" 2>&1 | tee -a "$log"
-    status=${PIPESTATUS[0]}
-    [ "$status" -eq 0 ] && status=ok || status=FAILED
-    echo "== $name: $status, $((SECONDS - begun)) s" | tee -a "$log"
-}
+trap end_lists EXIT
+. scripts/steps.sh
 
 # The network may fail once.
 again() { "$@" || { sleep 10 && "$@"; }; }
@@ -31,36 +22,69 @@ packages() {
     npm ci --prefix tests/e2e --ignore-scripts --no-audit --no-fund && cp tests/e2e/package-lock.json "$done"
 }
 
+# What waits for the network, or is one process, runs beside what cargo compiles: neither takes both processors all the time.
+preparations() {
+    step "npm packages" again packages
+    step "browser" again sh scripts/install-chromium.sh
+    step "database" again sh scripts/install-postgres.sh
+    step "object store" again sh scripts/install-s3.sh
+    step "code of gRPC is up to date" sh scripts/proto.sh --check
+    step "spelling and native layout" sh scripts/style.sh
+    step "deployment" sh scripts/deploy.sh
+    step "scripts" bash scripts/tests/run.sh
+    step "documents" sh scripts/docs.sh
+    step "micro-benches" sh bench/micro/check.sh
+}
+
+# The tests of the program and those from end to end run it as it is released. Clippy has compiled the kernels, which both share.
+release() {
+    step "release program" cargo build --release --locked -p tandem-prover
+}
+
+# Beside the other tests: those of the service mostly wait, and what the rest compiles is mostly one crate at a time.
+service_and_workspaces() {
+    step "tests of the service" tests "" --test service
+    step "package for Python" sh scripts/python.sh
+    step "fuzz targets" sh scripts/fuzz.sh build
+}
+
+# These run for a time, as one process or two, beside the edits.
+fuzzing() {
+    step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
+    step "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
+}
+
+# Words for scripts/test-runner.sh, and arguments of cargo test.
+tests() {
+    local runner
+    runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER="$PWD/scripts/test-runner.sh $1"
+    shift
+    env "$runner" cargo test --workspace --locked --no-fail-fast "$@"
+}
+
 step "nvcc" again sh scripts/install-nvcc.sh
-step "npm packages" again packages
-step "browser" again sh scripts/install-chromium.sh
-step "database" again sh scripts/install-postgres.sh
-step "object store" again sh scripts/install-s3.sh
+beside preparations
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny
 step "bindings are up to date" cargo xtask bindgen --check
-step "code of gRPC is up to date" sh scripts/proto.sh --check
-export TANDEM_REQUIRE_GRPC=1
-step "spelling and native layout" sh scripts/style.sh
-step "deployment" sh scripts/deploy.sh
-step "scripts" bash scripts/tests/run.sh
-step "documents" sh scripts/docs.sh
-step "micro-benches" sh bench/micro/check.sh
 # Documents of examples too: with the features of tests, for which clippy has read the outside crates. The build scripts of both are
 # those that the tests need.
 step "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
+beside release
 step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --bins --examples --locked
-# The tests of the program and those from end to end run it as it is released.
-step "release program" cargo build --release --locked -p tandem-prover
+step "test programs" cargo test --workspace --locked --no-run
+join preparations
+join release
 export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
-runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$PWD/scripts/test-runner.sh
-step "tests" env "$runner" cargo test --workspace --locked --no-fail-fast
-step "package for Python" sh scripts/python.sh
+export TANDEM_REQUIRE_GRPC=1
+beside service_and_workspaces
+step "tests" tests "but service"
+join service_and_workspaces
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
-step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
-step "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
+beside fuzzing
 step "edits that tests must notice" cargo xtask edits witness "${TANDEM_EDITS_SECONDS:-60}"
+join fuzzing
 
 echo "make test: $SECONDS s"
 awk -f scripts/count-tests.awk "$log"

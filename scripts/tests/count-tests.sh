@@ -92,11 +92,14 @@ cp .ci/run "$work/.ci/"
 touch "$work/tests/e2e/package-lock.json" "$work/tests/e2e/node_modules/.complete"
 echo 'exit 0' >"$work/bench/micro/check.sh"
 for script in $(grep -o 'scripts/[a-z0-9/-]*\.sh' scripts/test.sh | sort -u); do echo 'exit 0' >"$work/$script"; done
-# The three tests of `ok` and every step but the one of the tests.
-all=$((2 + $(grep -c '^step ' scripts/test.sh)))
-printf '#!/bin/sh\n[ "$1" != test ] || cat "$SAYS"\n[ "$1" != "$FAILS" ]\n' >"$work/bin/cargo"
+cp scripts/steps.sh "$work/scripts/"
+# The three tests of `ok`, twice: those of the service and the others. And every step.
+all=$((6 - 1 + $(grep -c '^ *step ' scripts/test.sh)))
+printf '#!/bin/sh\ncase $* in *--no-run*) ;; test*) cat "$SAYS" ;; esac\n[ "$*" != "${*#$FAILS}" ] || exit 0\nexit 1\n' >"$work/bin/cargo"
 chmod +x "$work/bin/cargo"
 printf 'skipped: gpu::bytes: no GPU\n%s\n' "$ok" >"$work/says"
+# Those of lists, too: what each script says and does is in it.
+docs() { echo "$1" >"$work/scripts/docs.sh"; }
 # ci <what cargo fails at> <expected last line> <expected exit status>
 ci() {
     local said status=0
@@ -109,7 +112,13 @@ ci nothing "$all passed, 0 failed, 1 skipped" 0
 ci fmt "$((all - 1)) passed, 1 failed, 1 skipped" 1
 ci clippy "$((all - 1)) passed, 1 failed, 1 skipped" 1
 ci doc "$((all - 1)) passed, 1 failed, 1 skipped" 1
-ci test "$((all - 1)) passed, 1 failed, 1 skipped" 1
+ci "test --workspace --locked --no-fail-fast --test" "$((all - 1)) passed, 1 failed, 1 skipped" 1
+ci test "$((all - 3)) passed, 3 failed, 1 skipped" 1
+docs 'exit 1'
+ci nothing "$((all - 1)) passed, 1 failed, 1 skipped" 1
+docs 'kill -9 0'
+ci nothing "$((all - 2)) passed, 1 failed, 1 skipped" 1
+docs 'exit 0'
 : >"$work/says"
-ci nothing "$((all - 2)) passed, 1 failed, 0 skipped" 1
+ci nothing "$((all - 5)) passed, 1 failed, 0 skipped" 1
 echo "what scripts/test.sh counts: ok"

@@ -107,7 +107,7 @@ cuda::poseidon::Bn254 memcheck needs-two
 first racecheck fails
 END
 echo 1 >"$work/micro"
-run 1 sanitizer SANITIZE_SECONDS=2 SANITIZE_MEMORY_GB=1000
+run 1 sanitizer SANITIZE_SECONDS=10 SANITIZE_MEMORY_GB=1000
 says "memcheck conformance-memory" FAILED "its last line is no result"
 says "memcheck conformance-spmv" FAILED "no test ran"
 says "memcheck conformance-vector" FAILED "the tool found something"

@@ -32,8 +32,8 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
-                properties replays requests service store values wiped witness",
+        files: "binary circuits cpu damage engine fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
+                properties replays service wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
     },
@@ -196,7 +196,7 @@ mod tests {
     fn a_tier_runs_its_files() {
         let of = |name: &str| commands(named(name).unwrap());
         assert_eq!(of("plan")[0].matches("--test ").count(), 9);
-        assert!(of("cpu")[0].contains(" --lib --bins --test binary --test callers "), "{:?}", of("cpu"));
+        assert!(of("cpu")[0].contains(" --lib --bins --test binary --test circuits "), "{:?}", of("cpu"));
         assert!(of("cpu")[1].ends_with("--doc"));
         assert_eq!(of("sanitizer")[1], "sh .build/gpu-bundle/run.sh sanitizer");
         assert!(named("t0").is_err());

@@ -1,7 +1,7 @@
 //! Transforms of points.
 
 use crate::{samples, Outcome, Suite};
-use ark_ec::{CurveGroup, PrimeGroup};
+use ark_ec::{scalar_mul::ScalarMul, CurveGroup, PrimeGroup};
 use ark_ff::UniformRand;
 use tandem_ops::{naive, Backend, Coset, Curve, Direction, Group, Lane, Mont, Ntt, NttOp, Order, PointNtt};
 
@@ -10,7 +10,7 @@ type P1<C> = <<C as Curve>::G1 as Group>::Point;
 /// Multiples of the generator.
 fn multiples<C: Curve>(scalars: &[C::Fr]) -> Vec<P1<C>> {
     let generator = <C::G1 as Group>::Ark::generator();
-    scalars.iter().map(|k| C::G1::from_ark(&(generator * k).into_affine())).collect()
+    generator.batch_mul(scalars).iter().map(C::G1::from_ark).collect()
 }
 
 impl<B: Backend> Suite<'_, B> {

@@ -7,9 +7,11 @@ use tandem_engine::{
     export_vkey, setup, verify, CurveId, Engine, Key, KeyCheck, Proved, SetupOptions, Silent, Synthetic, Witness,
 };
 
-/// Sets a cache folder of this process alone: every test of a program sets the same.
+/// Sets a cache folder of this process alone, which its tests share.
 pub(crate) fn cache() {
-    std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())));
+    static SET: std::sync::Once = std::sync::Once::new();
+    let folder = || std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id()));
+    SET.call_once(|| std::env::set_var("TANDEM_CACHE_DIR", folder()));
 }
 
 /// A folder with a small circuit's key and witness.

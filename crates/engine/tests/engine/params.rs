@@ -1,7 +1,5 @@
 //! Keys of bellperson through the engine: on every device, from files, bytes and a store, damaged, and with what bellperson's prover hands over.
 
-mod support;
-
 use ark_ff::{AdditiveGroup, Field};
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +15,7 @@ struct Files(tempfile::TempDir);
 
 impl Files {
     fn new(log_size: u32) -> Self {
-        support::cache();
+        crate::support::cache();
         let files = Self(tempfile::tempdir().unwrap());
         let circuit = Synthetic { curve: CurveId::Bls12_381, log_size, dense: 0.5 };
         circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();

@@ -1,11 +1,9 @@
 //! Requests of an engine: cancelled at any stage, and witnesses uploaded beside a proof.
 
-mod support;
-
+use crate::support::{Files, Watchdog};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use support::{Files, Watchdog};
 use tandem_conformance::{Step, Stepped};
 use tandem_engine::{Engine, Error, Layout, Progress, Schedule, Silent};
 

@@ -1,10 +1,8 @@
 //! Keys, witnesses, verification keys and proofs as values and bytes: no file is needed, and JSON is one form of a proof.
 
-mod support;
-
+use crate::support::Files;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
-use support::Files;
 use tandem_conformance::{Step, Stepped};
 use tandem_engine::{
     export_vkey_bytes, CurveId, DeviceChoice, Engine, Error, ErrorCode, KeyCheck, Proof, Publics, Silent, Verifier,

@@ -1,11 +1,9 @@
 //! Devices that fail at any step, for a while or for good: what comes out is a right proof or an error, and the device comes back.
 
-mod support;
-
+use crate::support::{Files, Watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Files, Watchdog};
 use tandem_conformance::{Step, Stepped};
 use tandem_engine::{Engine, ErrorCode, Fallback, KeyCheck, Proved, Silent};
 use tandem_groth16::setup::{setup, Secret};

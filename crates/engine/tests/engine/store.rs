@@ -1,11 +1,9 @@
 //! A store of keys: within its budget, whoever asks for which.
 
-mod support;
-
+use crate::support::{Files, Watchdog};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use support::{Files, Watchdog};
 use tandem_engine::{DeviceChoice, Engine, ErrorCode, KeyStore, Progress, Silent};
 
 /// Counts the keys that are loaded.

@@ -1,7 +1,5 @@
 //! PLONK through the engine: snarkjs's keys byte for byte, its proofs, damaged files, devices, and many callers.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -37,7 +35,7 @@ fn keys_are_those_of_snarkjs() {
 
 #[test]
 fn proofs_are_values_that_verify_on_every_device() {
-    support::cache();
+    crate::support::cache();
     for (name, _) in CIRCUITS {
         let file = data(&format!("{name}.plonk.zkey"));
         let verifier = Verifier::from_json(export_vkey(&file).unwrap().as_bytes()).unwrap();
@@ -138,7 +136,7 @@ fn powers_of_tau_that_are_no_good() {
 /// A key whose commitments do not belong to its polynomials makes no proof that leaves.
 #[test]
 fn keys_that_are_wrong_are_told() {
-    support::cache();
+    crate::support::cache();
     let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
     let good = fs::read(data("mul.plonk.zkey")).unwrap();
     let witness = Witness::read(&data("mul.wtns")).unwrap();
@@ -211,7 +209,7 @@ impl Fails {
 /// snarkjs 0.7.5 made keys with a wrong sign, of circuits where a side of a constraint is a constant: no proof of a good witness is good.
 #[test]
 fn wrong_keys_of_older_snarkjs_are_told() {
-    support::cache();
+    crate::support::cache();
     let folder = tempfile::tempdir().unwrap();
     let (ptau, zkey) = (folder.path().join("t.ptau"), folder.path().join("new.zkey"));
     let (r1cs, wtns) = (data("constants.r1cs"), data("constants.wtns"));
@@ -250,8 +248,8 @@ fn wrong_keys_of_older_snarkjs_are_told() {
 
 #[test]
 fn a_device_may_fail_at_any_step() {
-    support::cache();
-    let _bound = support::Watchdog::new("every step", Duration::from_secs(500));
+    crate::support::cache();
+    let _bound = crate::support::Watchdog::new("every step", Duration::from_secs(500));
     let file = data("mul.plonk.zkey");
     let verifier = Verifier::from_json(export_vkey(&file).unwrap().as_bytes()).unwrap();
     let witness = Witness::read(&data("mul.wtns")).unwrap();

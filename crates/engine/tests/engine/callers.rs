@@ -1,10 +1,8 @@
 //! Proofs that many threads ask for at once, whichever they are of.
 
-mod support;
-
+use crate::support::{Files, Watchdog};
 use rayon::prelude::*;
 use std::time::Duration;
-use support::{Files, Watchdog};
 use tandem_engine::{Engine, Layout, Proved, Schedule, Silent};
 
 const CALLS: usize = 64;
