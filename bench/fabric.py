@@ -67,6 +67,7 @@ def main():
     by_size("Put from a kernel, GB/s", "put", latency=False)
     by_size("Get in a kernel, GB/s", "get", latency=False)
     table("Ping-pong of 8 bytes", ["", "round trip, us"], [[name(r), f"{r['us_latency']:.2f}"] for r in of("pingpong")])
+    table("Collectives of 8 bytes inside kernels", ["", "us"], [[name(r), f"{r['us_latency']:.2f}"] for r in of("inside")])
     for what in ("broadcast", "allreduce", "alltoall", "reduce", "allgather", "reducescatter"):
         by_size(f"{what}: algbw GB/s of queued calls (and one call to its end)", what)
     sums = [row for row in rows if row.get("what") == "reduce_sum_u64"]

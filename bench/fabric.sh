@@ -40,6 +40,7 @@ nccl=
     for what in p2p broadcast allreduce alltoall; do bench $what -b 4K -e 1G -f 4 $nccl; done
 }
 bench pingpong
+bench inside
 for what in put get; do bench $what -b 4K -e 16M -f 4; done
 for what in upload download; do bench $what -b 16M -e 1G -f 4; done
 if [ -x "$here/peers/nvshmem" ]; then

@@ -147,6 +147,8 @@ crate::native! {
     pub fn tandem_cuda_copy_to_device(to: *mut u8, from: *const u8, bytes: usize, stream: tandem_stream) -> i32;
     /// `to` is page-locked host memory.
     pub fn tandem_cuda_copy_to_host(to: *mut u8, from: *const u8, bytes: usize, stream: tandem_stream) -> i32;
+    /// The driver finds out where each of the two is.
+    pub fn tandem_cuda_copy(to: *mut u8, from: *const u8, bytes: usize, stream: tandem_stream) -> i32;
     pub fn tandem_cuda_copy_on_device(to: *mut u8, from: *const u8, bytes: usize, stream: tandem_stream) -> i32;
     pub fn tandem_cuda_copy_peer(
         to: *mut u8,

@@ -117,6 +117,28 @@ pub struct tandem_single_args {
     pub threads: u32,
 }
 
+/// A kind beside TANDEM_EXEC_*: numbers modulo 2^255 - 19, in 32 bytes, which are added.
+pub const TANDEM_COLLECTIVE_FIELD: i32 = 20;
+
+/// Arguments of the kernels of tandem_collective.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_collective_args {
+    /// Addresses of this PE, as those of the device API.
+    pub to: u64,
+    pub from: u64,
+    /// Address of a uint64_t that grows by 1, or by 1000 after a fault.
+    pub done: u64,
+    pub count: u64,
+    /// TANDEM_INSIDE_*.
+    pub what: i32,
+    /// TANDEM_EXEC_SUM and the others.
+    pub how: i32,
+    /// TANDEM_SCOPE_*.
+    pub scope: i32,
+    pub root: u32,
+}
+
 tandem_cuda::native! {
     /// Every PE writes its number into the `slot` of the next.
     pub fn tandem_example_shift(team: *const tandem_team, slot: u64, stream: tandem_stream) -> i32;
@@ -144,6 +166,8 @@ tandem_cuda::native! {
     pub fn tandem_litmus(test: i32, kernel: *mut tandem_kernel) -> i32;
     /// Does one operation of the device API; for tests.
     pub fn tandem_single(team: *const tandem_team, args: *const tandem_single_args, stream: tandem_stream) -> i32;
+    /// A kernel of one block for a collective launch, which does a collective of numbers of a kind: TANDEM_EXEC_*, or TANDEM_COLLECTIVE_FIELD.
+    pub fn tandem_collective(kind: i32, kernel: *mut tandem_kernel) -> i32;
 }
 
 const _: () = {
@@ -186,4 +210,16 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_single_args, element) == 76);
     assert!(core::mem::offset_of!(tandem_single_args, peer) == 80);
     assert!(core::mem::offset_of!(tandem_single_args, threads) == 84);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_collective_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_collective_args, to) == 0);
+    assert!(core::mem::offset_of!(tandem_collective_args, from) == 8);
+    assert!(core::mem::offset_of!(tandem_collective_args, done) == 16);
+    assert!(core::mem::offset_of!(tandem_collective_args, count) == 24);
+    assert!(core::mem::offset_of!(tandem_collective_args, what) == 32);
+    assert!(core::mem::offset_of!(tandem_collective_args, how) == 36);
+    assert!(core::mem::offset_of!(tandem_collective_args, scope) == 40);
+    assert!(core::mem::offset_of!(tandem_collective_args, root) == 44);
 };

@@ -200,3 +200,13 @@ pub fn reverse(team: &Team, to: &GlobalArray<u64>, from: &GlobalArray<u64>) -> R
     }
     Ok(())
 }
+
+/// A collective of the device API for each PE of a team: a kernel of one block for [`Team::launch`], whose arguments are a
+/// `tandem_collective_args`. `kind` is `TANDEM_EXEC_*`, or [`ffi::TANDEM_COLLECTIVE_FIELD`].
+///
+/// # Errors
+/// No such kind; the program was built without nvcc.
+pub fn collective(kind: i32) -> Result<Kernel> {
+    // SAFETY: the place for the kernel is valid to write to.
+    kernel("collective", |raw| unsafe { ffi::tandem_collective(kind, raw) })
+}

@@ -1,5 +1,5 @@
 //! Kernels over the fabric's device API that are no part of the product: the examples of the guide ([`shift`], [`Stencil`],
-//! [`squares`], [`reverse`]), and what the tests of the API need ([`litmus`], [`single`], [`meet`]). A crate of your own with
+//! [`squares`], [`reverse`]), and what the tests of the API need ([`litmus`], [`single`], [`collective`], [`meet`]). A crate of your own with
 //! kernels looks like this one: build.rs compiles native/src, a C header says what is there, and functions like these check
 //! lengths and launch on a PE's queue.
 //!
@@ -12,4 +12,4 @@ pub mod ffi;
 #[allow(unsafe_code)]
 mod kernels;
 
-pub use kernels::{litmus, meet, reverse, shift, single, squares, Litmus, Stencil};
+pub use kernels::{collective, litmus, meet, reverse, shift, single, squares, Litmus, Stencil};

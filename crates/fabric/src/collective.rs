@@ -5,6 +5,7 @@ mod executor;
 #[cfg(test)]
 mod tests;
 
+use crate::exec::element::check;
 use crate::exec::{gpu, Call, Combine, Kind, Number, Share, Tuning};
 use crate::plan::{Operation, Plan};
 use crate::planner::{lock, Item, Planner};
@@ -338,6 +339,7 @@ impl CollectiveGroup<'_> {
         from: &Symmetric<T>,
         to: &Symmetric<T>,
     ) -> Result<()> {
+        check::<T>(Operation::Reduce.name(), how)?;
         self.add(Operation::Reduce, Some(root), Some((T::KIND, how)), from, to, (1, 1))
     }
 
@@ -346,6 +348,7 @@ impl CollectiveGroup<'_> {
     /// # Errors
     /// As for [`Collectives::all_reduce`].
     pub fn all_reduce<T: Number>(&mut self, how: Combine, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
+        check::<T>(Operation::AllReduce.name(), how)?;
         self.add(Operation::AllReduce, None, Some((T::KIND, how)), from, to, (1, 1))
     }
 
@@ -393,6 +396,7 @@ impl CollectiveGroup<'_> {
     /// # Errors
     /// As for [`Collectives::reduce_scatter`].
     pub fn reduce_scatter<T: Number>(&mut self, how: Combine, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
+        check::<T>(Operation::ReduceScatter.name(), how)?;
         let n = self.collectives.executor.planner.job.len();
         self.add(Operation::ReduceScatter, None, Some((T::KIND, how)), from, to, (n, 1))
     }

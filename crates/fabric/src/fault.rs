@@ -41,6 +41,10 @@ pub enum FaultKind {
     Copy,
     /// The process that has the peer has ended without a farewell.
     Process,
+    /// A PE did not come in time to a collective inside kernels or programs.
+    Collective,
+    /// A PE began a collective inside kernels or programs while another one of the same team was under way on it.
+    Overlap,
 }
 
 impl fmt::Display for Fault {
@@ -54,6 +58,20 @@ impl fmt::Display for Fault {
             }
             FaultKind::Barrier => {
                 write!(f, "PE {waiter} waited in vain for {peer} at barrier {wanted}: it has come to {seen} of them")
+            }
+            FaultKind::Collective => {
+                write!(
+                    f,
+                    "PE {waiter} waited in vain for {peer} at collective {wanted} inside kernels: {place} was {seen}"
+                )
+            }
+            FaultKind::Overlap => {
+                let begun = wanted + 1;
+                write!(
+                    f,
+                    "PE {waiter} began collective {begun} inside kernels when it had left {seen} only: a PE does one at a time in a team; \
+                     split a team off for each that is to run beside it"
+                )
             }
             FaultKind::Process => write!(f, "{peer} is lost: its process has ended while the team was open"),
             FaultKind::Bounds => write!(f, "PE {waiter} accessed {wanted} bytes of {peer} past the end: {place}"),
@@ -99,6 +117,8 @@ impl Record {
             ffi::TANDEM_FAULT_COMMAND => FaultKind::Command,
             ffi::TANDEM_FAULT_COPY => FaultKind::Copy,
             ffi::TANDEM_FAULT_PROCESS => FaultKind::Process,
+            ffi::TANDEM_FAULT_COLLECTIVE => FaultKind::Collective,
+            ffi::TANDEM_FAULT_OVERLAP => FaultKind::Overlap,
             _ => FaultKind::Wait,
         };
         let known = self.peer < ffi::TANDEM_FABRIC_MAX_PES as u32;

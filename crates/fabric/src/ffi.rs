@@ -78,6 +78,19 @@ pub const TANDEM_FAULT_COPY: i32 = 5;
 /// The process of `peer` has ended while the team was open. The host records it.
 pub const TANDEM_FAULT_PROCESS: i32 = 6;
 
+/// `peer` did not come to a collective inside kernels within the team's timeout.
+pub const TANDEM_FAULT_COLLECTIVE: i32 = 7;
+
+/// A PE began a collective inside kernels while another one of the same team was under way on it: `waiter` and `peer` are that PE.
+pub const TANDEM_FAULT_OVERLAP: i32 = 8;
+
+/// Where behind the start of a team's tandem_team_state its boxes are.
+pub const TANDEM_FABRIC_BOXES: i32 = 512;
+
+/// Messages of 16 bytes in a box, each with 8 bytes of data. A PE of a team has two boxes for each PE of the team: those of rounds with even
+/// numbers in the order of the PEs, then those of the odd ones.
+pub const TANDEM_FABRIC_BOX: i32 = 32;
+
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -100,7 +113,7 @@ pub struct tandem_fault {
     pub pad: u32,
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     pub place: u64,
-    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done;
+    /// The value that the word had last; for a barrier or a collective the round of the peer, for a command the last that the peer has done;
     /// for a copy how many milliseconds it was waited for.
     pub seen: u64,
     /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number, for a copy its bytes.
@@ -128,6 +141,10 @@ pub struct tandem_team_state {
     /// them looks at this from time to time.
     pub left: u32,
     pub pad: u32,
+    /// Collectives inside kernels that this PE has begun: their numbers are the rounds of the boxes.
+    pub collectives: u64,
+    /// Those that it has left.
+    pub collectives_left: u64,
 }
 
 /// A team as one of its PEs sees it. Kernels get it by value.
@@ -298,6 +315,29 @@ pub struct tandem_bench_pingpong_args {
     pub rounds: u64,
 }
 
+/// Collectives inside kernels, of 8 bytes of each PE.
+pub const TANDEM_INSIDE_BARRIER: i32 = 0;
+
+pub const TANDEM_INSIDE_BROADCAST: i32 = 1;
+
+pub const TANDEM_INSIDE_ALL_REDUCE: i32 = 2;
+
+pub const TANDEM_INSIDE_ALL_GATHER: i32 = 3;
+
+pub const TANDEM_INSIDE_ALL_TO_ALL: i32 = 4;
+
+/// Arguments of the kernels of tandem_bench_inside.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_bench_inside_args {
+    /// A uint64_t for each PE of the team, at the same place of every PE; and as many that get the result.
+    pub from: u64,
+    pub to: u64,
+    /// Address of a uint64_t: how many values were wrong, and 2^63 for a collective that failed.
+    pub wrong: u64,
+    pub rounds: u64,
+}
+
 /// Kinds of numbers that are combined, and TANDEM_EXEC_BYTES for what is only copied.
 pub const TANDEM_EXEC_U32: i32 = 0;
 
@@ -313,12 +353,34 @@ pub const TANDEM_EXEC_F64: i32 = 5;
 
 pub const TANDEM_EXEC_BYTES: i32 = 6;
 
+/// Kinds that no persistent kernel combines.
+pub const TANDEM_EXEC_U8: i32 = 7;
+
+pub const TANDEM_EXEC_I8: i32 = 8;
+
+pub const TANDEM_EXEC_U16: i32 = 9;
+
+pub const TANDEM_EXEC_I16: i32 = 10;
+
+pub const TANDEM_EXEC_F16: i32 = 11;
+
+pub const TANDEM_EXEC_BF16: i32 = 12;
+
 /// The operation that combines them.
 pub const TANDEM_EXEC_SUM: i32 = 0;
 
 pub const TANDEM_EXEC_MIN: i32 = 1;
 
 pub const TANDEM_EXEC_MAX: i32 = 2;
+
+/// Operations that no persistent kernel knows; the last three are on integers.
+pub const TANDEM_EXEC_PRODUCT: i32 = 3;
+
+pub const TANDEM_EXEC_AND: i32 = 4;
+
+pub const TANDEM_EXEC_OR: i32 = 5;
+
+pub const TANDEM_EXEC_XOR: i32 = 6;
 
 /// An endpoint of a transfer: where a source or a target lies. Addresses are those that every PE has.
 #[repr(C)]
@@ -497,6 +559,9 @@ tandem_cuda::native! {
     ) -> i32;
     /// A kernel of one thread, for a collective launch: PEs 0 and 1 send each other a word in turn (TANDEM_PINGPONG_*).
     pub fn tandem_bench_pingpong(form: i32, kernel: *mut tandem_kernel) -> i32;
+    /// A kernel of one block, for a collective launch, that does a collective (TANDEM_INSIDE_*) again and again by one thread, warp or
+    /// block (TANDEM_SCOPE_*), and looks at all that it brings.
+    pub fn tandem_bench_inside(form: i32, scope: i32, kernel: *mut tandem_kernel) -> i32;
     /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_fused(team: *const tandem_team, table: *const tandem_exec_table, stream: tandem_stream) -> i32;
     /// Loads all kernels of the executor on the current device; `blocks` is how many blocks it holds at once of whichever of those that wait
@@ -542,7 +607,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_team_state>() == 296);
+    assert!(size_of::<tandem_team_state>() == 312);
     assert!(core::mem::offset_of!(tandem_team_state, faulted) == 0);
     assert!(core::mem::offset_of!(tandem_team_state, poisoned) == 4);
     assert!(core::mem::offset_of!(tandem_team_state, round) == 8);
@@ -551,6 +616,8 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_team_state, grid_round) == 280);
     assert!(core::mem::offset_of!(tandem_team_state, left) == 288);
     assert!(core::mem::offset_of!(tandem_team_state, pad) == 292);
+    assert!(core::mem::offset_of!(tandem_team_state, collectives) == 296);
+    assert!(core::mem::offset_of!(tandem_team_state, collectives_left) == 304);
 };
 
 const _: () = {
@@ -637,6 +704,14 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_bench_pingpong_args, data) == 8);
     assert!(core::mem::offset_of!(tandem_bench_pingpong_args, wrong) == 16);
     assert!(core::mem::offset_of!(tandem_bench_pingpong_args, rounds) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_bench_inside_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_bench_inside_args, from) == 0);
+    assert!(core::mem::offset_of!(tandem_bench_inside_args, to) == 8);
+    assert!(core::mem::offset_of!(tandem_bench_inside_args, wrong) == 16);
+    assert!(core::mem::offset_of!(tandem_bench_inside_args, rounds) == 24);
 };
 
 const _: () = {

@@ -52,6 +52,7 @@
 mod array;
 mod bound;
 mod collective;
+mod context;
 #[allow(unsafe_code)]
 mod cuda;
 mod error;
@@ -83,10 +84,11 @@ pub mod ffi;
 
 pub use array::{Distribution, GlobalArray, Layout};
 pub use collective::{CollectiveGroup, Collectives};
+pub use context::Context;
 pub use error::{Error, Result};
 pub use fault::{Fault, FaultKind};
 pub use host::HostLinks;
-pub use memory::Memory;
+pub use memory::{Memory, Space};
 pub use onesided::OneSided;
 pub use pe::Pe;
 pub use process::{launch, Launch, Launched, Meeting, Process};

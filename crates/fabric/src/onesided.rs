@@ -4,7 +4,7 @@ use crate::op::Op;
 use crate::rank::TeamRank;
 use crate::word::{Atomic, Compare, Signal, Word};
 use crate::world::Allocation;
-use crate::{ffi, Error, Result, Symmetric};
+use crate::{ffi, Error, Result, Space, Symmetric};
 use bytemuck::Pod;
 use std::sync::Arc;
 
@@ -303,6 +303,12 @@ pub(crate) fn atomic_args<T: Word>(
     if !seat.core.world.links.has_atomics(members[seat.me], members[pe]) && (fetched != 0 || !atomic.is_access()) {
         let reason = "the link between them carries no atomic operations; signals that set a value work".into();
         return Err(Error::NoPeer { from: seat.me, to: pe, reason });
+    }
+    if seat.core.pretend.is_none() && word.memory().space() == Space::Host && (fetched != 0 || !atomic.is_access()) {
+        return Err(Error::invalid(
+            op,
+            "the word is in host memory, where GPUs have no atomics; signals that set a value work",
+        ));
     }
     let (op, value, expected) = atomic.parts();
     Ok(ffi::tandem_fabric_atomic_args { word: there, value, expected, fetched, op, kind: T::KIND })

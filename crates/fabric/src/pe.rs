@@ -1,5 +1,7 @@
 //! A pretend PE inside a program, and what it does with each step of its queue.
 
+mod collective;
+
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;

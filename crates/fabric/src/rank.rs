@@ -25,6 +25,11 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
 /// Where behind it the record of the PE's fault is, if it is in its memory.
 const RECORD: u64 = FETCHED + size_of::<u64>() as u64;
+/// Where behind it the boxes are of collectives inside kernels.
+const BOXES: u64 = ffi::TANDEM_FABRIC_BOXES as u64;
+const _: () = assert!(RECORD + 8 * RECORD_WORDS <= BOXES);
+/// Bytes of a box.
+const BOX: u64 = 16 * ffi::TANDEM_FABRIC_BOX as u64;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,7 +44,7 @@ pub(crate) struct TeamState {
     pub(crate) members: Vec<usize>,
     /// The first PE that does not reach another one, and that one, if there are such.
     refused: Option<(usize, usize)>,
-    /// A tandem_team_state on each PE, and behind it a word for what the host fetches and room for a record of a fault.
+    /// A tandem_team_state on each PE, and behind it a word for what the host fetches, room for a record of a fault, and the boxes.
     state: Arc<Allocation>,
     /// Held while that word is used.
     pub(crate) fetching: Mutex<()>,
@@ -122,7 +127,7 @@ impl TeamState {
         members: Vec<usize>,
         timeout: Duration,
     ) -> Result<Arc<Self>> {
-        let state = world.alloc(RECORD + 8 * RECORD_WORDS)?;
+        let state = world.alloc(BOXES + 2 * members.len() as u64 * BOX)?;
         let place = |&pe: &usize| state.address(pe).map_or(0, |at| at + RECORD);
         let faults = world.machine.faults(&members.iter().map(place).collect::<Vec<_>>())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
@@ -219,6 +224,11 @@ impl TeamState {
     pub(crate) fn state(&self, pe: usize) -> u64 {
         // Memory of the heap is on every PE.
         self.state_in(self.members[pe])
+    }
+
+    /// The address of the box in which PE `pe` keeps what PE `from` sends to it in a round of this turn.
+    pub(crate) fn message_box(&self, pe: usize, turn: u64, from: usize) -> u64 {
+        self.state(pe) + BOXES + (turn * self.members.len() as u64 + from as u64) * BOX
     }
 
     pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {

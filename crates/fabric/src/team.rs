@@ -1,6 +1,8 @@
 //! Teams: the PEs that share memory, and what the host does with them.
 
 mod options;
+mod parts;
+mod space;
 
 use crate::fault::Record;
 use crate::onesided::{atomic_args, wait_args};
@@ -10,7 +12,7 @@ use crate::queue::{Event, Queue};
 use crate::rank::{TeamRank, TeamState, FETCHED};
 use crate::word::{compares, width, Atomic, Compare, Word};
 use crate::world::World;
-use crate::{cuda, ffi, sim, Error, Memory, Result, Symmetric};
+use crate::{cuda, ffi, sim, Error, Memory, Result, Space, Symmetric};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -256,7 +258,7 @@ impl Team {
             Some(memory) => sim::register(memory, &core.members, buffers)?,
             None => cuda::register(&*core.world.machine, &core.world.links, &core.members, buffers)?,
         };
-        Ok(Symmetric::new(core.world.register(bytes, at, held)?, len))
+        Ok(Symmetric::new(core.world.register(bytes, at, held, Space::Device)?, len))
     }
 
     /// Waits until no queue uses the region any more, and gives the memory back, by PE.

@@ -5,7 +5,7 @@ use crate::heap::{Fit, Heap, ALIGN};
 use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MAX_REGIONS};
 use crate::op::Op;
 use crate::process::{Group, Parcel, MOST_NUMBERS};
-use crate::{ffi, Error, Result};
+use crate::{ffi, Error, Result, Space};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -55,8 +55,8 @@ pub struct Allocation {
 enum Kind {
     /// So many bytes at this offset of every window.
     Heap { offset: u64, bytes: u64 },
-    /// A user's memory: the slot of the region, and what keeps it alive.
-    Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<RegionOwner>> },
+    /// A user's memory, or host memory: the slot of the region, and what keeps it alive.
+    Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<RegionOwner>>, space: Space },
 }
 
 /// What is free once all these points are reached.
@@ -357,7 +357,13 @@ impl World {
 
     /// A region of `bytes` bytes at these addresses; 0 for PEs that have none of it. `held` is dropped when no queue
     /// uses the region any more.
-    pub(crate) fn register(self: &Arc<Self>, bytes: u64, at: [u64; 32], held: RegionOwner) -> Result<Arc<Allocation>> {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        bytes: u64,
+        at: [u64; 32],
+        held: RegionOwner,
+        space: Space,
+    ) -> Result<Arc<Allocation>> {
         self.reclaim(&mut lock(&self.heap), false, 0)?;
         let mut regions = lock(&self.regions);
         let Some(slot) = regions.iter().position(|region| region.bytes == 0) else {
@@ -371,7 +377,7 @@ impl World {
             regions[slot] = NO_REGION;
             return Err(error);
         }
-        let kind = Kind::Region { slot, bytes, at: Box::new(at), held: Mutex::new(Some(held)) };
+        let kind = Kind::Region { slot, bytes, at: Box::new(at), held: Mutex::new(Some(held)), space };
         Ok(Arc::new(Allocation { world: self.clone(), kind }))
     }
 
@@ -470,11 +476,19 @@ impl Allocation {
         }
     }
 
-    /// Takes out what keeps a region alive.
+    /// Where it lies.
+    pub(crate) fn space(&self) -> Space {
+        match self.kind {
+            Kind::Heap { .. } => Space::Device,
+            Kind::Region { space, .. } => space,
+        }
+    }
+
+    /// Takes out what keeps a user's memory alive.
     pub(crate) fn release(&self) -> Option<RegionOwner> {
         match &self.kind {
-            Kind::Heap { .. } => None,
-            Kind::Region { held, .. } => lock(held).take(),
+            Kind::Region { held, space: Space::Device, .. } => lock(held).take(),
+            _ => None,
         }
     }
 }

@@ -75,6 +75,36 @@ fn operations_agree_with_naive_models_where_bounds_are_checked() {
     models("device_models_checked", &["-DTANDEM_FABRIC_CHECKS", "-fsanitize=undefined"]);
 }
 
+/// Every collective against sums over all inputs, for 1 to 8 PEs and crews of 1 to 3 threads.
+fn collectives(name: &str, arguments: &[&str], kinds: u64, rounds: u32) {
+    let program = compile("collectives.cpp", name, arguments);
+    for pes in 1..=8 {
+        let counts = checks(&program, &words(&[&(40 + pes), &pes, &rounds]));
+        // Two for each round, kind and thread, of crews of 1, 2 and 3; then of two parts.
+        let wanted = 2 * kinds * u64::from(rounds);
+        assert_eq!(counts["all"], wanted * 6 * pes, "{pes} PEs");
+        assert!(counts["parts"] >= 3 * wanted && counts["faults"] >= 12 && counts["numbers"] > 500_000, "{counts:?}");
+    }
+    let output = run(&program, &words(&[&1, &3, &rounds, &"corrupt"]));
+    assert_eq!(output.status.code(), Some(1), "a wrong bit passed");
+}
+
+#[test]
+fn collectives_agree_with_naive_models() {
+    collectives("device_collectives", &[], 14, 30);
+}
+
+#[test]
+fn collectives_without_races() {
+    collectives("device_collectives_tsan", &["-fsanitize=thread", "-DFEW_KINDS"], 5, 6);
+}
+
+#[test]
+fn collectives_where_bounds_are_checked() {
+    let arguments = ["-DTANDEM_FABRIC_CHECKS", "-fsanitize=undefined", "-DFEW_KINDS"];
+    collectives("device_collectives_checked", &arguments, 5, 20);
+}
+
 fn threads(program: &Path, rounds: u32) {
     for pes in 1..=8 {
         let counts = checks(program, &words(&[&(7 * pes), &pes, &rounds]));

@@ -9,7 +9,7 @@ use loom::thread;
 use modelled::{only, until, Modelled};
 use std::cell::RefCell;
 use tandem_fabric::exec::mail::Layout;
-use tandem_fabric::exec::protocol::{has_room, is_there, notify, whole, Word};
+use tandem_fabric::exec::protocol::{has_room, is_there, notify, post, posted, turn, whole, Word};
 use tandem_fabric::exec::sim::{Bound, Bytes};
 use tandem_fabric::exec::worker::{Words, Worker};
 use tandem_fabric::exec::{messages, Call};
@@ -159,6 +159,55 @@ fn low_latency_messages() {
 #[test]
 fn low_latency_messages_one_way() {
     only(Some(2), || mailed(Operation::Send, 0), || mailed(Operation::Send, 1000));
+}
+
+/// Collectives inside kernels, between two PEs: in each round everyone sends to everyone, into one of two boxes in turns, and then waits for
+/// all. `boxes` of one are too few; and so are two where PE 1 does not answer, `answers` being false, and PE 0 runs ahead.
+fn boxes<const ORDERED: bool>(boxes: u64, answers: bool) {
+    const ROUNDS: u64 = 3;
+    type Box<const ORDERED: bool> = [Modelled<ORDERED>; 2];
+    let made = || -> Arc<Vec<Box<ORDERED>>> { Arc::new((0..2).map(|_| Default::default()).collect()) };
+    // Those that each PE has for the other.
+    let all = [made(), made()];
+    let side = move |me: usize, mine: &[Box<ORDERED>], theirs: &[Box<ORDERED>]| {
+        let value = |pe: usize, round: u64| 10 * round + pe as u64 + 1;
+        for round in 1..=ROUNDS {
+            let place = if boxes == 2 { turn(round) as usize } else { 0 };
+            if me == 0 || answers {
+                post(&theirs[place][0], &theirs[place][1], value(me, round), round);
+            }
+            if me == 0 && !answers {
+                continue;
+            }
+            let found = loop {
+                match posted(&mine[place][0], &mine[place][1], round) {
+                    Ok(found) => break found,
+                    Err(seen) => assert!(seen < round, "overtaken"),
+                }
+                thread::yield_now();
+            };
+            assert_eq!(found, value(1 - me, round));
+        }
+    };
+    let other = all.clone();
+    let peer = thread::spawn(move || side(1, &other[1], &other[0]));
+    side(0, &all[0], &all[1]);
+    peer.join().unwrap();
+}
+
+#[test]
+fn boxes_of_collectives_inside_kernels() {
+    only(Some(3), || boxes::<true>(2, true), || boxes::<false>(2, true));
+}
+
+#[test]
+fn one_box_would_be_too_few() {
+    only(Some(3), || boxes::<true>(2, true), || boxes::<true>(1, true));
+}
+
+#[test]
+fn two_boxes_are_too_few_without_answers() {
+    only(Some(3), || boxes::<true>(2, true), || boxes::<true>(2, false));
 }
 
 /// The mailbox of a resident kernel, which there is on GPUs alone: who takes commands never takes half a command, whether the host has written

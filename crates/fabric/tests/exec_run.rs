@@ -13,7 +13,7 @@ use support::{graph, planned, random_links};
 use tandem_fabric::exec::mail::Layout;
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
 use tandem_fabric::exec::worker::{Words, Worker};
-use tandem_fabric::exec::{check, direct, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape};
+use tandem_fabric::exec::{check, direct, messages, schedule, Bf16, Call, Combine, Kind, Number, Schedule, Shape, F16};
 use tandem_fabric::plan::{Operation, Request};
 
 /// One block of memory for each node and use. A lock for each: what is tested is the order, and a race would be found by
@@ -244,7 +244,7 @@ fn messages_in_any_order() {
             let pes = if operation == Operation::Send { 2 } else { n };
             let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
             for (k, part) in [0u64, 1, 7, 8, 15, 16, 1000, 4097].into_iter().enumerate() {
-                let (kind, how) = (KINDS[(i + j + k) % 6], HOWS[(i + k) % 3]);
+                let (kind, how) = (KINDS[(i + j + k) % KINDS.len()], HOWS[(i + k) % 3]);
                 let unit = if is_sum { kind.bytes() } else { 1 };
                 let call = Call { operation, root: (i + k) % pes, part: part / unit * unit, unit, in_place: false };
                 let workers = 1 + (i + k) % 5;
@@ -272,10 +272,29 @@ fn of_kind(tables: &[Schedule], workers: Option<usize>, kind: Kind, how: Combine
         Kind::I64 => done::<i64>(tables, workers, how, seed, |x| x as i64),
         Kind::F32 => done::<f32>(tables, workers, how, seed, |x| (x % 4001) as f32 - 2000.0),
         Kind::F64 => done::<f64>(tables, workers, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
+        Kind::U8 => done::<u8>(tables, workers, how, seed, |x| x as u8),
+        Kind::I8 => done::<i8>(tables, workers, how, seed, |x| x as i8),
+        Kind::U16 => done::<u16>(tables, workers, how, seed, |x| x as u16),
+        Kind::I16 => done::<i16>(tables, workers, how, seed, |x| x as i16),
+        Kind::F16 => done::<F16>(tables, workers, how, seed, |x| ((x % 201) as f32 - 100.0).into()),
+        Kind::Bf16 => done::<Bf16>(tables, workers, how, seed, |x| ((x % 33) as f32 - 16.0).into()),
     }
 }
 
-const KINDS: [Kind; 6] = [Kind::U32, Kind::I32, Kind::U64, Kind::I64, Kind::F32, Kind::F64];
+const KINDS: [Kind; 12] = [
+    Kind::U32,
+    Kind::I32,
+    Kind::U64,
+    Kind::I64,
+    Kind::F32,
+    Kind::F64,
+    Kind::U8,
+    Kind::I8,
+    Kind::U16,
+    Kind::I16,
+    Kind::F16,
+    Kind::Bf16,
+];
 const HOWS: [Combine; 3] = [Combine::Sum, Combine::Min, Combine::Max];
 const OPERATIONS: [Operation; 7] = [
     Operation::Broadcast,

@@ -47,6 +47,8 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
                 FaultKind::Command => "command",
                 FaultKind::Copy => "copy",
                 FaultKind::Process => "process",
+                FaultKind::Collective => "collective",
+                FaultKind::Overlap => "overlap",
             };
             let names = match &peer {
                 Some(peer) => format!("{} and {peer}", team.name(fault.waiter)),

@@ -21,6 +21,9 @@ pub(crate) enum FabricBench {
     /// Round trips of 8 bytes between two kernels that wait for each other
     #[command(after_help = "Example:\n  tandem bench pingpong")]
     Pingpong(Calls),
+    /// Collectives of 8 bytes inside kernels: by a thread, a warp, a block on each PE
+    #[command(after_help = "Example:\n  tandem bench inside --device cuda:0,0,0,0,0,0,0,0")]
+    Inside(Calls),
     /// From the first GPU to all
     #[command(after_help = "Examples:\n  tandem bench broadcast -b 4K -e 1G -f 4 --nccl\n  \
         tandem bench broadcast --device sim:4 --among 0,1 -e 1M")]
@@ -131,7 +134,7 @@ impl FabricBench {
     /// Its options, as far as it has them.
     pub(crate) fn options(&self) -> (&Calls, Option<&Options>) {
         match self {
-            Self::Pingpong(calls) => (calls, None),
+            Self::Pingpong(calls) | Self::Inside(calls) => (calls, None),
             Self::Words(words) => (&words.calls, None),
             Self::Put(sweep) | Self::Get(sweep) | Self::Upload(sweep) | Self::Download(sweep) => (&sweep.calls, None),
             Self::P2p(options) => (&options.sweep.calls, Some(options)),

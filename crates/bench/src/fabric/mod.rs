@@ -7,6 +7,7 @@ mod context;
 mod copies;
 mod data;
 mod inside;
+mod meet;
 mod nccl;
 mod rows;
 mod subject;
@@ -23,7 +24,7 @@ use subject::{measure, Subject};
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::session::Session;
 use tandem_console::sizes;
-use tandem_fabric::kernels::Ball;
+use tandem_fabric::kernels::{Ball, Inside, Scope};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::wrapped;
 
@@ -48,6 +49,10 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
             // There is one size, and no curve over it.
             let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone() };
             table(session, &sweep, None, &[], "pingpong", SEND, balls())
+        }
+        FabricBench::Inside(calls) => {
+            let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone() };
+            table(session, &sweep, None, &[], "inside", SEND, meetings())
         }
         FabricBench::Broadcast(shared) => collective(session, shared, "broadcast", Operation::Broadcast),
         FabricBench::Allreduce(shared) => collective(session, shared, "allreduce", Operation::AllReduce),
@@ -118,6 +123,20 @@ fn balls<'a>() -> Makers<'a> {
         })
     };
     inside::PingPong::ALL.map(maker).into()
+}
+
+/// Collectives inside kernels, or inside programs of pretend PEs.
+fn meetings<'a>() -> Makers<'a> {
+    let one = |what: Inside, scope: Scope| -> Maker<'a> {
+        Box::new(move |c| {
+            if c.apart().is_some() || scope != Scope::Thread && !c.team.is_cuda() {
+                return Ok(None);
+            }
+            boxed(meet::Meet::new(c, what, scope)?)
+        })
+    };
+    let scopes = [Scope::Thread, Scope::Warp, Scope::Block];
+    Inside::ALL.into_iter().flat_map(|what| scopes.map(|scope| one(what, scope))).collect()
 }
 
 /// From one GPU to another, by one copy engine.
@@ -192,9 +211,12 @@ fn table(
         let (least, most) = (sizes::write(sweep.least), sizes::write(sweep.most));
         return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
     }
-    let is_one_size = what == "pingpong";
-    let (x, y) =
-        if is_one_size { ("bytes", "time of a round trip, us") } else { ("size, bytes", "rate (algbw), GB/s") };
+    let (x, y) = match what {
+        "pingpong" => ("bytes", "time of a round trip, us"),
+        "inside" => ("bytes", "time of a collective, us"),
+        _ => ("size, bytes", "rate (algbw), GB/s"),
+    };
+    let is_one_size = x == "bytes";
     let mut plot = Plot::open(&sweep.calls.plot, x, y)?;
     let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
     let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes, among))?;
@@ -301,6 +323,7 @@ mod tests {
             (inside(false), 1),
             (inside(true), 1),
             (balls(), 0),
+            (meetings(), 0),
             (ours(&options, job).collect(), 1),
             (vec![array(0), array(2)], 2),
         ];

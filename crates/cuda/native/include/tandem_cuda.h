@@ -137,6 +137,8 @@ int32_t tandem_cuda_memset(uint8_t* memory, int32_t value, size_t bytes, tandem_
 int32_t tandem_cuda_copy_to_device(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream);
 /// `to` is page-locked host memory.
 int32_t tandem_cuda_copy_to_host(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream);
+/// The driver finds out where each of the two is.
+int32_t tandem_cuda_copy(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream);
 int32_t tandem_cuda_copy_on_device(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream);
 int32_t tandem_cuda_copy_peer(uint8_t* to, int32_t to_device, const uint8_t* from, int32_t from_device, size_t bytes,
                               tandem_stream stream);

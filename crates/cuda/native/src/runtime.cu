@@ -224,6 +224,10 @@ int32_t tandem_cuda_copy_to_host(uint8_t* to, const uint8_t* from, size_t bytes,
     return status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
 }
 
+int32_t tandem_cuda_copy(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream) {
+    return status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+}
+
 int32_t tandem_cuda_copy_on_device(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream) {
     return status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
 }

@@ -124,6 +124,29 @@ typedef struct tandem_single_args {
 /// Does one operation of the device API; for tests.
 int32_t tandem_single(const tandem_team* team, const tandem_single_args* args, tandem_stream stream);
 
+/// A kind beside TANDEM_EXEC_*: numbers modulo 2^255 - 19, in 32 bytes, which are added.
+#define TANDEM_COLLECTIVE_FIELD 20
+
+/// Arguments of the kernels of tandem_collective.
+typedef struct tandem_collective_args {
+    /// Addresses of this PE, as those of the device API.
+    uint64_t to;
+    uint64_t from;
+    /// Address of a uint64_t that grows by 1, or by 1000 after a fault.
+    uint64_t done;
+    uint64_t count;
+    /// TANDEM_INSIDE_*.
+    int32_t what;
+    /// TANDEM_EXEC_SUM and the others.
+    int32_t how;
+    /// TANDEM_SCOPE_*.
+    int32_t scope;
+    uint32_t root;
+} tandem_collective_args;
+
+/// A kernel of one block for a collective launch, which does a collective of numbers of a kind: TANDEM_EXEC_*, or TANDEM_COLLECTIVE_FIELD.
+int32_t tandem_collective(int32_t kind, tandem_kernel* kernel);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,3 +34,13 @@ static_assert(offsetof(tandem_single_args, scope) == 72, "tandem_single_args.sco
 static_assert(offsetof(tandem_single_args, element) == 76, "tandem_single_args.element");
 static_assert(offsetof(tandem_single_args, peer) == 80, "tandem_single_args.peer");
 static_assert(offsetof(tandem_single_args, threads) == 84, "tandem_single_args.threads");
+
+static_assert(sizeof(tandem_collective_args) == 48, "size of tandem_collective_args");
+static_assert(offsetof(tandem_collective_args, to) == 0, "tandem_collective_args.to");
+static_assert(offsetof(tandem_collective_args, from) == 8, "tandem_collective_args.from");
+static_assert(offsetof(tandem_collective_args, done) == 16, "tandem_collective_args.done");
+static_assert(offsetof(tandem_collective_args, count) == 24, "tandem_collective_args.count");
+static_assert(offsetof(tandem_collective_args, what) == 32, "tandem_collective_args.what");
+static_assert(offsetof(tandem_collective_args, how) == 36, "tandem_collective_args.how");
+static_assert(offsetof(tandem_collective_args, scope) == 40, "tandem_collective_args.scope");
+static_assert(offsetof(tandem_collective_args, root) == 44, "tandem_collective_args.root");

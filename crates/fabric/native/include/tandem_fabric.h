@@ -66,6 +66,16 @@ extern "C" {
 #define TANDEM_FAULT_COPY 5
 /// The process of `peer` has ended while the team was open. The host records it.
 #define TANDEM_FAULT_PROCESS 6
+/// `peer` did not come to a collective inside kernels within the team's timeout.
+#define TANDEM_FAULT_COLLECTIVE 7
+/// A PE began a collective inside kernels while another one of the same team was under way on it: `waiter` and `peer` are that PE.
+#define TANDEM_FAULT_OVERLAP 8
+
+/// Where behind the start of a team's tandem_team_state its boxes are.
+#define TANDEM_FABRIC_BOXES 512
+/// Messages of 16 bytes in a box, each with 8 bytes of data. A PE of a team has two boxes for each PE of the team: those of rounds with even
+/// numbers in the order of the PEs, then those of the odd ones.
+#define TANDEM_FABRIC_BOX 32
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 typedef struct tandem_region {
@@ -85,7 +95,7 @@ typedef struct tandem_fault {
     uint32_t pad;
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     uint64_t place;
-    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done;
+    /// The value that the word had last; for a barrier or a collective the round of the peer, for a command the last that the peer has done;
     /// for a copy how many milliseconds it was waited for.
     uint64_t seen;
     /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number, for a copy its bytes.
@@ -111,6 +121,10 @@ typedef struct tandem_team_state {
     /// them looks at this from time to time.
     uint32_t left;
     uint32_t pad;
+    /// Collectives inside kernels that this PE has begun: their numbers are the rounds of the boxes.
+    uint64_t collectives;
+    /// Those that it has left.
+    uint64_t collectives_left;
 } tandem_team_state;
 
 /// A team as one of its PEs sees it. Kernels get it by value.
@@ -281,6 +295,27 @@ typedef struct tandem_bench_pingpong_args {
 /// A kernel of one thread, for a collective launch: PEs 0 and 1 send each other a word in turn (TANDEM_PINGPONG_*).
 int32_t tandem_bench_pingpong(int32_t form, tandem_kernel* kernel);
 
+/// Collectives inside kernels, of 8 bytes of each PE.
+#define TANDEM_INSIDE_BARRIER 0
+#define TANDEM_INSIDE_BROADCAST 1
+#define TANDEM_INSIDE_ALL_REDUCE 2
+#define TANDEM_INSIDE_ALL_GATHER 3
+#define TANDEM_INSIDE_ALL_TO_ALL 4
+
+/// Arguments of the kernels of tandem_bench_inside.
+typedef struct tandem_bench_inside_args {
+    /// A uint64_t for each PE of the team, at the same place of every PE; and as many that get the result.
+    uint64_t from;
+    uint64_t to;
+    /// Address of a uint64_t: how many values were wrong, and 2^63 for a collective that failed.
+    uint64_t wrong;
+    uint64_t rounds;
+} tandem_bench_inside_args;
+
+/// A kernel of one block, for a collective launch, that does a collective (TANDEM_INSIDE_*) again and again by one thread, warp or
+/// block (TANDEM_SCOPE_*), and looks at all that it brings.
+int32_t tandem_bench_inside(int32_t form, int32_t scope, tandem_kernel* kernel);
+
 /// Kinds of numbers that are combined, and TANDEM_EXEC_BYTES for what is only copied.
 #define TANDEM_EXEC_U32 0
 #define TANDEM_EXEC_I32 1
@@ -289,10 +324,22 @@ int32_t tandem_bench_pingpong(int32_t form, tandem_kernel* kernel);
 #define TANDEM_EXEC_F32 4
 #define TANDEM_EXEC_F64 5
 #define TANDEM_EXEC_BYTES 6
+/// Kinds that no persistent kernel combines.
+#define TANDEM_EXEC_U8 7
+#define TANDEM_EXEC_I8 8
+#define TANDEM_EXEC_U16 9
+#define TANDEM_EXEC_I16 10
+#define TANDEM_EXEC_F16 11
+#define TANDEM_EXEC_BF16 12
 /// The operation that combines them.
 #define TANDEM_EXEC_SUM 0
 #define TANDEM_EXEC_MIN 1
 #define TANDEM_EXEC_MAX 2
+/// Operations that no persistent kernel knows; the last three are on integers.
+#define TANDEM_EXEC_PRODUCT 3
+#define TANDEM_EXEC_AND 4
+#define TANDEM_EXEC_OR 5
+#define TANDEM_EXEC_XOR 6
 
 /// An endpoint of a transfer: where a source or a target lies. Addresses are those that every PE has.
 typedef struct tandem_exec_endpoint {

@@ -14,7 +14,7 @@ static_assert(offsetof(tandem_fault, place) == 16, "tandem_fault.place");
 static_assert(offsetof(tandem_fault, seen) == 24, "tandem_fault.seen");
 static_assert(offsetof(tandem_fault, wanted) == 32, "tandem_fault.wanted");
 
-static_assert(sizeof(tandem_team_state) == 296, "size of tandem_team_state");
+static_assert(sizeof(tandem_team_state) == 312, "size of tandem_team_state");
 static_assert(offsetof(tandem_team_state, faulted) == 0, "tandem_team_state.faulted");
 static_assert(offsetof(tandem_team_state, poisoned) == 4, "tandem_team_state.poisoned");
 static_assert(offsetof(tandem_team_state, round) == 8, "tandem_team_state.round");
@@ -23,6 +23,8 @@ static_assert(offsetof(tandem_team_state, grid_arrived) == 272, "tandem_team_sta
 static_assert(offsetof(tandem_team_state, grid_round) == 280, "tandem_team_state.grid_round");
 static_assert(offsetof(tandem_team_state, left) == 288, "tandem_team_state.left");
 static_assert(offsetof(tandem_team_state, pad) == 292, "tandem_team_state.pad");
+static_assert(offsetof(tandem_team_state, collectives) == 296, "tandem_team_state.collectives");
+static_assert(offsetof(tandem_team_state, collectives_left) == 304, "tandem_team_state.collectives_left");
 
 static_assert(sizeof(tandem_team) == 120, "size of tandem_team");
 static_assert(offsetof(tandem_team, heap) == 0, "tandem_team.heap");
@@ -93,6 +95,12 @@ static_assert(offsetof(tandem_bench_pingpong_args, word) == 0, "tandem_bench_pin
 static_assert(offsetof(tandem_bench_pingpong_args, data) == 8, "tandem_bench_pingpong_args.data");
 static_assert(offsetof(tandem_bench_pingpong_args, wrong) == 16, "tandem_bench_pingpong_args.wrong");
 static_assert(offsetof(tandem_bench_pingpong_args, rounds) == 24, "tandem_bench_pingpong_args.rounds");
+
+static_assert(sizeof(tandem_bench_inside_args) == 32, "size of tandem_bench_inside_args");
+static_assert(offsetof(tandem_bench_inside_args, from) == 0, "tandem_bench_inside_args.from");
+static_assert(offsetof(tandem_bench_inside_args, to) == 8, "tandem_bench_inside_args.to");
+static_assert(offsetof(tandem_bench_inside_args, wrong) == 16, "tandem_bench_inside_args.wrong");
+static_assert(offsetof(tandem_bench_inside_args, rounds) == 24, "tandem_bench_inside_args.rounds");
 
 static_assert(sizeof(tandem_exec_endpoint) == 32, "size of tandem_exec_endpoint");
 static_assert(offsetof(tandem_exec_endpoint, at) == 0, "tandem_exec_endpoint.at");

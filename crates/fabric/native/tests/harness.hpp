@@ -39,8 +39,9 @@ inline uint64_t below(Random& random, uint64_t bound) { return random() % bound;
 class World {
   public:
     static constexpr uint64_t WINDOW = 1 << 20;
-    /// The team's state lies at the end of the window.
-    static constexpr uint64_t USABLE = WINDOW - 4096;
+    /// States of four teams, with the boxes of 8 PEs each, lie at the end of the window.
+    static constexpr uint64_t STATE = TANDEM_FABRIC_BOXES + 2 * 8 * TANDEM_FABRIC_BOX * sizeof(Message);
+    static constexpr uint64_t USABLE = WINDOW - 4 * STATE;
 
     explicit World(uint32_t pes) : pes_(pes), faults_(pes) {
         void* memory = mmap(nullptr, pes * WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -62,7 +63,7 @@ class World {
         team.window = WINDOW;
         team.own = team.heap + members[me] * WINDOW;
         team.mapped = USABLE;
-        team.state = USABLE + slot * 1024;
+        team.state = USABLE + slot * STATE;
         team.timeout_ns = 20ull * 1000 * 1000 * 1000;
         team.fault = &faults_[members[me]];
         team.me = me;
@@ -89,6 +90,50 @@ class World {
     uint32_t pes_;
     uint8_t* memory_;
     std::vector<tandem_fault> faults_;
+    static_assert(sizeof(tandem_team_state) <= TANDEM_FABRIC_BOXES, "the boxes begin behind it");
+};
+
+/// Threads that share one PE's operations, as the threads of a block do.
+class Crew {
+  public:
+    struct Shared {
+        explicit Shared(uint32_t size) : size(size) {}
+        uint32_t size;
+        std::atomic<uint32_t> waiting{0};
+        std::atomic<uint32_t> round{0};
+        std::atomic<uint32_t> failed[2] = {};
+        std::atomic<uint64_t> first{0};
+    };
+    Crew(Shared* shared, uint32_t rank) : shared_(shared), rank_(rank) {}
+    uint32_t rank() const { return rank_; }
+    uint32_t size() const { return shared_->size; }
+    void sync() const { all(true); }
+    bool all(bool mine) const {
+        const uint32_t round = shared_->round.load();
+        std::atomic<uint32_t>& failed = shared_->failed[round % 2];
+        if (!mine) failed++;
+        if (++shared_->waiting == shared_->size) {
+            shared_->waiting = 0;
+            // The count of the round before is no longer read.
+            shared_->failed[(round + 1) % 2] = 0;
+            shared_->round = round + 1;
+        } else {
+            while (shared_->round.load() == round) std::this_thread::yield();
+        }
+        return failed.load() == 0;
+    }
+
+    uint64_t broadcast(uint64_t mine) const {
+        // All have read what the call before this one left.
+        sync();
+        if (rank_ == 0) shared_->first = mine;
+        sync();
+        return shared_->first;
+    }
+
+  private:
+    Shared* shared_;
+    uint32_t rank_;
 };
 
 /// The address of `offset` bytes into this PE's window.

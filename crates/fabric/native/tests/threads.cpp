@@ -14,40 +14,6 @@ namespace {
 
 uint64_t rounds = 100;
 
-/// Threads that share one PE's operations, as the threads of a block do.
-class Crew {
-  public:
-    struct Shared {
-        explicit Shared(uint32_t size) : size(size) {}
-        uint32_t size;
-        std::atomic<uint32_t> waiting{0};
-        std::atomic<uint32_t> round{0};
-        std::atomic<uint32_t> failed[2] = {};
-    };
-    Crew(Shared* shared, uint32_t rank) : shared_(shared), rank_(rank) {}
-    uint32_t rank() const { return rank_; }
-    uint32_t size() const { return shared_->size; }
-    void sync() const { all(true); }
-    bool all(bool mine) const {
-        const uint32_t round = shared_->round.load();
-        std::atomic<uint32_t>& failed = shared_->failed[round % 2];
-        if (!mine) failed++;
-        if (++shared_->waiting == shared_->size) {
-            shared_->waiting = 0;
-            // The count of the round before is no longer read.
-            shared_->failed[(round + 1) % 2] = 0;
-            shared_->round = round + 1;
-        } else {
-            while (shared_->round.load() == round) std::this_thread::yield();
-        }
-        return failed.load() == 0;
-    }
-
-  private:
-    Shared* shared_;
-    uint32_t rank_;
-};
-
 /// Each PE sends to every other by put_signal and answers what it gets; every word is checked.
 void messages(World& world, uint32_t pes, uint64_t seed) {
     constexpr uint64_t MOST = 500;

@@ -318,10 +318,10 @@ impl machine::Machine for Machine {
             let (stream, slot) = path.slot("copy to device", piece.len())?;
             slot.bytes()[..piece.len()].copy_from_slice(piece);
             let (at, memory) = ((to as usize + i * STAGING) as *mut u8, slot.address());
-            // SAFETY: the caller has checked the range; the slot is as long as a piece, and is not touched before the
-            // stream has been waited for.
+            // SAFETY: the caller has checked the range, which may be host memory of a team; the slot is as long as a piece, and is not touched
+            // before the stream has been waited for.
             stream.call("copy to device", |raw| unsafe {
-                tandem_cuda::ffi::tandem_cuda_copy_to_device(at, memory, piece.len(), raw)
+                tandem_cuda::ffi::tandem_cuda_copy(at, memory, piece.len(), raw)
             })?;
             path.settle("copy to device", piece.len() as u64)?;
         }
@@ -337,7 +337,7 @@ impl machine::Machine for Machine {
             let (at, memory) = ((from as usize + i * STAGING) as *const u8, slot.address());
             let copy = |raw| {
                 // SAFETY: as in `write`.
-                unsafe { tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw) }
+                unsafe { tandem_cuda::ffi::tandem_cuda_copy(memory, at, piece.len(), raw) }
             };
             stream.call(op, copy)?;
             path.settle(op, piece.len() as u64)?;
@@ -421,6 +421,23 @@ pub(crate) fn register<T: Pod>(
         buffer.stream().synchronize()?;
         at[pe] = buffer.ptr().raw() as u64;
         held.push(buffer);
+    }
+    Ok((at, Box::new(held) as RegionOwner))
+}
+
+/// Page-locked memory of the host for each of these PEs: its addresses, and what keeps it.
+pub(crate) fn host_memory(
+    machine: &dyn machine::Machine,
+    members: &[usize],
+    bytes: usize,
+) -> Result<([u64; 32], RegionOwner)> {
+    let mut at = [0; 32];
+    let mut held = Vec::with_capacity(members.len());
+    for &pe in members {
+        let none = || Error::invalid("allocate host memory", format!("PE {pe} is no GPU of this process"));
+        let memory = Pinned::new(machine.device(pe).ok_or_else(none)?, bytes)?;
+        at[pe] = memory.address() as u64;
+        held.push(memory);
     }
     Ok((at, Box::new(held) as RegionOwner))
 }

@@ -41,9 +41,7 @@ impl machine::CommandQueue for StreamQueue {
             Op::Copy { bytes: 0, .. } | Op::HostStagedCopy { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
             Op::Copy { to, from, bytes } => self.stream.call("copy", |raw| {
                 // SAFETY: as above.
-                unsafe {
-                    tandem_cuda::ffi::tandem_cuda_copy_on_device(to as *mut u8, from as *const u8, bytes as usize, raw)
-                }
+                unsafe { tandem_cuda::ffi::tandem_cuda_copy(to as *mut u8, from as *const u8, bytes as usize, raw) }
             }),
             Op::HostStagedCopy { to, from, bytes, pes } => {
                 let [there, here] = [pes.0, pes.1].map(|pe| self.devices[pe]);

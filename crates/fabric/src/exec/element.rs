@@ -1,5 +1,8 @@
 //! What can be combined, and how.
 
+use super::short::{Bf16, F16};
+use crate::{Error, Result};
+
 /// Kinds of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -16,15 +19,34 @@ pub enum Kind {
     F32 = 4,
     /// `f64`
     F64 = 5,
+    /// `u8`
+    U8 = 7,
+    /// `i8`
+    I8 = 8,
+    /// `u16`
+    U16 = 9,
+    /// `i16`
+    I16 = 10,
+    /// [`F16`]
+    F16 = 11,
+    /// [`Bf16`]
+    Bf16 = 12,
 }
 
 impl Kind {
     /// Bytes of one.
     pub fn bytes(self) -> u64 {
         match self {
+            Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 | Self::F16 | Self::Bf16 => 2,
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
         }
+    }
+
+    /// Whether kernels that stay combine such numbers in this way.
+    pub(crate) fn is_resident(self, how: Combine) -> bool {
+        (self as i32) < 6 && matches!(how, Combine::Sum | Combine::Min | Combine::Max)
     }
 }
 
@@ -38,54 +60,112 @@ pub enum Combine {
     Min = 1,
     /// The greatest; likewise.
     Max = 2,
+    /// Their product; integers wrap around.
+    Product = 3,
+    /// The bits that all have; of integers, as the next two.
+    And = 4,
+    /// The bits that any has.
+    Or = 5,
+    /// The bits that an odd number of them have.
+    Xor = 6,
+}
+
+impl Combine {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Self::Sum, Self::Min, Self::Max, Self::Product, Self::And, Self::Or, Self::Xor];
+
+    /// Whether it is of the bits, which floating-point numbers are not combined by.
+    pub fn is_of_bits(self) -> bool {
+        matches!(self, Self::And | Self::Or | Self::Xor)
+    }
 }
 
 mod sealed {
     pub trait Sealed {}
 }
 
-/// Numbers that collectives can combine: `u32`, `i32`, `u64`, `i64`, `f32` and `f64`.
+/// Numbers that collectives can combine: integers of 8 to 64 bits, [`F16`], [`Bf16`], `f32` and `f64`.
 pub trait Number: bytemuck::Pod + sealed::Sealed {
     /// Which it is.
     const KIND: Kind;
-    /// The combination of two.
+    /// Whether it is an integer, whose bits can be combined.
+    const IS_INTEGER: bool;
+    /// The combination of two; `self` where the operation is not one of this number.
     fn combine(self, other: Self, how: Combine) -> Self;
 }
 
-macro_rules! number {
-    ($type:ty, $kind:ident, $add:expr) => {
+fn least<T: PartialOrd>(a: T, b: T) -> T {
+    if b < a {
+        b
+    } else {
+        a
+    }
+}
+
+fn greatest<T: PartialOrd>(a: T, b: T) -> T {
+    if a < b {
+        b
+    } else {
+        a
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty, $kind:ident;)*) => {$(
         impl sealed::Sealed for $type {}
         impl Number for $type {
             const KIND: Kind = Kind::$kind;
+            const IS_INTEGER: bool = true;
             fn combine(self, other: Self, how: Combine) -> Self {
                 match how {
-                    Combine::Sum => $add(self, other),
-                    Combine::Min => {
-                        if other < self {
-                            other
-                        } else {
-                            self
-                        }
-                    }
-                    Combine::Max => {
-                        if self < other {
-                            other
-                        } else {
-                            self
-                        }
-                    }
+                    Combine::Sum => self.wrapping_add(other),
+                    Combine::Product => self.wrapping_mul(other),
+                    Combine::Min => least(self, other),
+                    Combine::Max => greatest(self, other),
+                    Combine::And => self & other,
+                    Combine::Or => self | other,
+                    Combine::Xor => self ^ other,
                 }
             }
         }
-    };
+    )*};
 }
 
-number!(u32, U32, u32::wrapping_add);
-number!(i32, I32, i32::wrapping_add);
-number!(u64, U64, u64::wrapping_add);
-number!(i64, I64, i64::wrapping_add);
-number!(f32, F32, |a: f32, b: f32| a + b);
-number!(f64, F64, |a: f64, b: f64| a + b);
+macro_rules! floats {
+    ($($type:ty, $kind:ident;)*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Number for $type {
+            const KIND: Kind = Kind::$kind;
+            const IS_INTEGER: bool = false;
+            fn combine(self, other: Self, how: Combine) -> Self {
+                match how {
+                    Combine::Sum => self + other,
+                    Combine::Product => self * other,
+                    Combine::Min => least(self, other),
+                    Combine::Max => greatest(self, other),
+                    Combine::And | Combine::Or | Combine::Xor => self,
+                }
+            }
+        }
+    )*};
+}
+
+integers! {
+    u8, U8; i8, I8; u16, U16; i16, I16; u32, U32; i32, I32; u64, U64; i64, I64;
+}
+floats! {
+    F16, F16; Bf16, Bf16; f32, F32; f64, F64;
+}
+
+/// Fails where `how` is not an operation of these numbers.
+pub(crate) fn check<T: Number>(op: &'static str, how: Combine) -> Result<()> {
+    if T::IS_INTEGER || !how.is_of_bits() {
+        return Ok(());
+    }
+    let problem =
+        format!("{how:?} of {:?}, whose bits are not combined; cast the memory to integers of its size", T::KIND);
+    Err(Error::invalid(op, problem))
+}
 
 /// Combines `other` into `all`, both whole numbers of elements.
 pub(crate) fn combine(kind: Kind, how: Combine, all: &mut [u8], other: &[u8]) {
@@ -97,6 +177,12 @@ pub(crate) fn combine(kind: Kind, how: Combine, all: &mut [u8], other: &[u8]) {
         }
     }
     match kind {
+        Kind::U8 => of::<u8>(how, all, other),
+        Kind::I8 => of::<i8>(how, all, other),
+        Kind::U16 => of::<u16>(how, all, other),
+        Kind::I16 => of::<i16>(how, all, other),
+        Kind::F16 => of::<F16>(how, all, other),
+        Kind::Bf16 => of::<Bf16>(how, all, other),
         Kind::U32 => of::<u32>(how, all, other),
         Kind::I32 => of::<i32>(how, all, other),
         Kind::U64 => of::<u64>(how, all, other),

@@ -7,7 +7,7 @@
 
 mod check;
 mod direct;
-mod element;
+pub(crate) mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
 mod launchers;
@@ -16,6 +16,7 @@ mod messages;
 pub mod protocol;
 mod schedule;
 mod share;
+mod short;
 pub mod sim;
 pub(crate) mod tables;
 mod tuning;
@@ -29,5 +30,6 @@ pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;
+pub use short::{Bf16, F16};
 pub(crate) use tuning::relay_chunk;
 pub use tuning::Tuning;

@@ -86,6 +86,26 @@ pub fn receive(word: &impl Word, round: u64) -> Result<u32, u64> {
     (word >> 32 == u64::from(flag(round))).then_some(word as u32).ok_or(word >> 32)
 }
 
+/// Sends 64 bits in round `round` of the collectives inside kernels: a word of data, and behind it the number of the round.
+pub fn post(data: &impl Word, number: &impl Word, value: u64, round: u64) {
+    data.store_relaxed(value);
+    number.store_release(round);
+}
+
+/// The 64 bits of round `round`.
+///
+/// # Errors
+/// They are not there yet; the round that is.
+pub fn posted(data: &impl Word, number: &impl Word, round: u64) -> Result<u64, u64> {
+    let seen = number.load_acquire();
+    (seen == round).then(|| data.load_relaxed()).ok_or(seen)
+}
+
+/// Which of two boxes the messages of a round are in. All hear from all in every round, so that nobody is two rounds ahead.
+pub fn turn(round: u64) -> u64 {
+    round % 2
+}
+
 /// The number of a command that has been written whole: all its words carry it above their 32 bits of data, and it is neither `last` nor 0.
 /// Words of two commands are never taken for one, whatever order they arrive in.
 pub fn whole(words: &[impl Word], last: u32) -> Option<u32> {

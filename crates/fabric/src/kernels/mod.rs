@@ -151,6 +151,56 @@ pub fn pingpong(team: &Team, ball: Ball, words: &Symmetric<u64>, rounds: u64) ->
     unsafe { team.launch(kernel, Grid { blocks: 1, threads: 1, shared_bytes: 0 }, args) }
 }
 
+/// A collective inside kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// Nothing moves.
+    Barrier,
+    /// From each PE in turn.
+    Broadcast,
+    /// A sum.
+    AllReduce,
+    /// A word of each.
+    AllGather,
+    /// A word from each to each.
+    AllToAll,
+}
+
+impl Inside {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Barrier, Self::Broadcast, Self::AllReduce, Self::AllGather, Self::AllToAll];
+}
+
+/// Launches a kernel of one block on all PEs that does a collective of 8 bytes of each PE again and again, by one thread, warp or block of 128
+/// threads. `words` are two for each PE of the team and one more, which afterwards says how many values were wrong; more than 2^62 if a
+/// collective failed.
+///
+/// # Errors
+/// Too few words; as of [`Team::launch`].
+pub fn inside(team: &Team, what: Inside, scope: Scope, words: &Symmetric<u64>, rounds: u64) -> Result<()> {
+    let op = "collective inside kernels";
+    let n = team.size() as u64;
+    long_enough(op, words, 2 * n + 1)?;
+    let form = match what {
+        Inside::Barrier => ffi::TANDEM_INSIDE_BARRIER,
+        Inside::Broadcast => ffi::TANDEM_INSIDE_BROADCAST,
+        Inside::AllReduce => ffi::TANDEM_INSIDE_ALL_REDUCE,
+        Inside::AllGather => ffi::TANDEM_INSIDE_ALL_GATHER,
+        Inside::AllToAll => ffi::TANDEM_INSIDE_ALL_TO_ALL,
+    };
+    // SAFETY: the place for the kernel is valid to write to.
+    let kernel = kernel(op, |raw| unsafe { ffi::tandem_bench_inside(form, scope.code(), raw) })?;
+    let addresses = addresses(team, words)?;
+    let args = |pe: usize| {
+        let from = addresses[pe];
+        // tandem_bench_inside_args
+        [from, from + 8 * n, from + 16 * n, rounds]
+    };
+    let threads = [1, 32, 128][scope as usize];
+    // SAFETY: these are the kernel's parameters, and the words are memory of the team.
+    unsafe { team.launch(kernel, Grid { blocks: 1, threads, shared_bytes: 0 }, args) }
+}
+
 /// The address of each PE's own part.
 fn addresses<T: Pod>(team: &Team, memory: &Symmetric<T>) -> Result<Vec<u64>> {
     (0..team.size()).map(|pe| team.core().address("address", memory, pe)).collect()

@@ -16,6 +16,8 @@
 #include "fabric/array.cuh"
 #include "fabric/atomic.cuh"
 #include "fabric/barrier.cuh"
+#include "fabric/collective.cuh"
+#include "fabric/number.cuh"
 #include "fabric/signal.cuh"
 #include "fabric/transfer.cuh"
 #include "fabric/wait.cuh"

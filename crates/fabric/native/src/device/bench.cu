@@ -82,7 +82,79 @@ template <int32_t FORM> __global__ void pingpong_kernel(const __grid_constant__ 
     *reinterpret_cast<uint64_t*>(args.wrong) = wrong;
 }
 
+template <int32_t FORM, class Group>
+__device__ bool inside(const tandem_team& team, uint64_t* to, uint64_t* from, uint64_t round, Group group) {
+    const uint32_t root = uint32_t(round % team.size);
+    if constexpr (FORM == TANDEM_INSIDE_BARRIER) return barrier(team, group);
+    if constexpr (FORM == TANDEM_INSIDE_BROADCAST) return broadcast(team, to, from, 1, root, group);
+    if constexpr (FORM == TANDEM_INSIDE_ALL_REDUCE) return all_reduce(team, to, from, 1, Sum(), group);
+    if constexpr (FORM == TANDEM_INSIDE_ALL_GATHER) return all_gather(team, to, from, 1, group);
+    if constexpr (FORM == TANDEM_INSIDE_ALL_TO_ALL) return all_to_all(team, to, from, 1, group);
+}
+
+/// What PE `pe` sends to PE `to` in a round.
+__device__ uint64_t sent(uint64_t round, uint32_t pe, uint32_t to) {
+    return (round * 1024 + pe * 32 + to) * 0x9e3779b97f4a7c15;
+}
+
+/// Words of the result that are wrong.
+template <int32_t FORM> __device__ uint64_t differing(const tandem_team& team, const uint64_t* to, uint64_t round) {
+    const uint32_t root = uint32_t(round % team.size), other = FORM == TANDEM_INSIDE_ALL_TO_ALL ? team.me : 0;
+    if (FORM == TANDEM_INSIDE_BARRIER) return 0;
+    if (FORM == TANDEM_INSIDE_BROADCAST) return to[0] != sent(round, root, 0);
+    uint64_t sum = 0, wrong = 0;
+    for (uint32_t pe = 0; pe < team.size; pe++) {
+        sum += sent(round, pe, other);
+        if (FORM != TANDEM_INSIDE_ALL_REDUCE) wrong += to[pe] != sent(round, pe, other);
+    }
+    return FORM == TANDEM_INSIDE_ALL_REDUCE ? to[0] != sum : wrong;
+}
+
+template <int32_t FORM, class Group> __global__ void __launch_bounds__(MAX_THREADS)
+    inside_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_bench_inside_args args) {
+    uint64_t* from = reinterpret_cast<uint64_t*>(args.from);
+    uint64_t* to = reinterpret_cast<uint64_t*>(args.to);
+    const Group group = {};
+    // Those that the group does not need.
+    if (group.rank() != threadIdx.x) return;
+    uint64_t wrong = 0;
+    for (uint64_t round = 1; round <= args.rounds; round++) {
+        if (group.rank() == 0 && FORM != TANDEM_INSIDE_BARRIER) {
+            const uint32_t words = FORM == TANDEM_INSIDE_ALL_TO_ALL ? team.size : 1;
+            for (uint32_t pe = 0; pe < words; pe++) from[pe] = sent(round, team.me, pe);
+        }
+        group.sync();
+        if (!inside<FORM>(team, to, from, round, group)) {
+            wrong = uint64_t(1) << 63;
+            break;
+        }
+        if (group.rank() == 0) wrong += differing<FORM>(team, to, round);
+    }
+    if (group.rank() == 0) *reinterpret_cast<uint64_t*>(args.wrong) = wrong;
+}
+
+template <int32_t FORM> int32_t inside_of(int32_t scope, tandem_kernel* kernel) {
+    switch (scope) {
+        case TANDEM_SCOPE_THREAD: *kernel = reinterpret_cast<tandem_kernel>(inside_kernel<FORM, Thread>); break;
+        case TANDEM_SCOPE_WARP: *kernel = reinterpret_cast<tandem_kernel>(inside_kernel<FORM, Warp>); break;
+        case TANDEM_SCOPE_BLOCK: *kernel = reinterpret_cast<tandem_kernel>(inside_kernel<FORM, Block>); break;
+        default: return TANDEM_INVALID;
+    }
+    return TANDEM_OK;
+}
+
 }  // namespace
+
+extern "C" int32_t tandem_bench_inside(int32_t form, int32_t scope, tandem_kernel* kernel) {
+    switch (form) {
+        case TANDEM_INSIDE_BARRIER: return inside_of<TANDEM_INSIDE_BARRIER>(scope, kernel);
+        case TANDEM_INSIDE_BROADCAST: return inside_of<TANDEM_INSIDE_BROADCAST>(scope, kernel);
+        case TANDEM_INSIDE_ALL_REDUCE: return inside_of<TANDEM_INSIDE_ALL_REDUCE>(scope, kernel);
+        case TANDEM_INSIDE_ALL_GATHER: return inside_of<TANDEM_INSIDE_ALL_GATHER>(scope, kernel);
+        case TANDEM_INSIDE_ALL_TO_ALL: return inside_of<TANDEM_INSIDE_ALL_TO_ALL>(scope, kernel);
+        default: return TANDEM_INVALID;
+    }
+}
 
 extern "C" int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transfer_args* args,
                                          tandem_stream stream) {

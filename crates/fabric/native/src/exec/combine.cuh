@@ -2,6 +2,7 @@
 // Combining and copying with all threads of a group of blocks: dst[*][i] = src[0][i] op src[1][i] op ...
 #include <cstdint>
 
+#include "tandem/fabric/number.cuh"
 #include "tandem_fabric.h"
 
 namespace tandem {
@@ -10,9 +11,21 @@ namespace exec {
 constexpr int THREADS = 512;
 
 template <class T, int OP> __device__ __forceinline__ T combined(T a, T b) {
-    if constexpr (OP == TANDEM_EXEC_SUM) return a + b;
-    if constexpr (OP == TANDEM_EXEC_MIN) return b < a ? b : a;
-    return a < b ? b : a;
+    if constexpr (OP == TANDEM_EXEC_SUM) {
+        return fabric::Sum()(a, b);
+    } else if constexpr (OP == TANDEM_EXEC_PRODUCT) {
+        return fabric::Product()(a, b);
+    } else if constexpr (OP == TANDEM_EXEC_MIN) {
+        return fabric::Min()(a, b);
+    } else if constexpr (OP == TANDEM_EXEC_MAX) {
+        return fabric::Max()(a, b);
+    } else if constexpr (OP == TANDEM_EXEC_AND) {
+        return fabric::And()(a, b);
+    } else if constexpr (OP == TANDEM_EXEC_OR) {
+        return fabric::Or()(a, b);
+    } else {
+        return fabric::Xor()(a, b);
+    }
 }
 
 /// 16 bytes of numbers.
@@ -98,7 +111,9 @@ __device__ __forceinline__ void move(Source source, uint32_t sources, Target tar
     uint64_t done = 0;
     if (mixed % 16 == 0) {
         done = bytes / 16 * 16;
-        move_vectors<T, OP, 4>(source, sources, target, targets, bytes / 16, thread, threads);
+        // What is rare has fewer bytes in flight, and compiles in less time.
+        constexpr int UNROLL = OP > TANDEM_EXEC_MAX || (sizeof(T) == 1 && OP != TANDEM_EXEC_SUM) ? 1 : 4;
+        move_vectors<T, OP, UNROLL>(source, sources, target, targets, bytes / 16, thread, threads);
     }
     for (uint64_t i = done + thread * sizeof(T); i < bytes; i += threads * sizeof(T)) {
         T sum = *reinterpret_cast<const T*>(source(0) + i);
@@ -134,6 +149,48 @@ template <class F> __host__ __device__ __forceinline__ void with_kind(int32_t ki
         case TANDEM_EXEC_I64: return is_sum ? with_op<uint64_t>(op, f) : with_op<int64_t>(op, f);
         case TANDEM_EXEC_F32: return with_op<float>(op, f);
         case TANDEM_EXEC_F64: return with_op<double>(op, f);
+        default: return f(uint8_t(), ReduceOp<TANDEM_EXEC_SUM>());
+    }
+}
+
+/// Floating-point numbers.
+#pragma nv_exec_check_disable
+template <class T, class F> __host__ __device__ __forceinline__ void with_any_op(int32_t op, F f) {
+    if (op == TANDEM_EXEC_PRODUCT) return f(T(), ReduceOp<TANDEM_EXEC_PRODUCT>());
+    with_op<T>(op, f);
+}
+
+/// Integers: what gives the same bits with a sign and without is done without.
+#pragma nv_exec_check_disable
+template <class T, class F> __host__ __device__ __forceinline__ void with_integer_op(int32_t op, F f) {
+    using U = std::make_unsigned_t<T>;
+    switch (op) {
+        case TANDEM_EXEC_MIN: return f(T(), ReduceOp<TANDEM_EXEC_MIN>());
+        case TANDEM_EXEC_MAX: return f(T(), ReduceOp<TANDEM_EXEC_MAX>());
+        case TANDEM_EXEC_PRODUCT: return f(U(), ReduceOp<TANDEM_EXEC_PRODUCT>());
+        case TANDEM_EXEC_AND: return f(U(), ReduceOp<TANDEM_EXEC_AND>());
+        case TANDEM_EXEC_OR: return f(U(), ReduceOp<TANDEM_EXEC_OR>());
+        case TANDEM_EXEC_XOR: return f(U(), ReduceOp<TANDEM_EXEC_XOR>());
+        default: return f(U(), ReduceOp<TANDEM_EXEC_SUM>());
+    }
+}
+
+/// with_kind for all kinds and operations. Kernels that stay have the few of with_kind, as all that they can do is in one kernel.
+#pragma nv_exec_check_disable
+template <class F> __host__ __device__ __forceinline__ void with_any_kind(int32_t kind, int32_t op, F f) {
+    switch (kind) {
+        case TANDEM_EXEC_U8: return with_integer_op<uint8_t>(op, f);
+        case TANDEM_EXEC_I8: return with_integer_op<int8_t>(op, f);
+        case TANDEM_EXEC_U16: return with_integer_op<uint16_t>(op, f);
+        case TANDEM_EXEC_I16: return with_integer_op<int16_t>(op, f);
+        case TANDEM_EXEC_U32: return with_integer_op<uint32_t>(op, f);
+        case TANDEM_EXEC_I32: return with_integer_op<int32_t>(op, f);
+        case TANDEM_EXEC_U64: return with_integer_op<uint64_t>(op, f);
+        case TANDEM_EXEC_I64: return with_integer_op<int64_t>(op, f);
+        case TANDEM_EXEC_F16: return with_any_op<fabric::f16>(op, f);
+        case TANDEM_EXEC_BF16: return with_any_op<fabric::bf16>(op, f);
+        case TANDEM_EXEC_F32: return with_any_op<float>(op, f);
+        case TANDEM_EXEC_F64: return with_any_op<double>(op, f);
         default: return f(uint8_t(), ReduceOp<TANDEM_EXEC_SUM>());
     }
 }

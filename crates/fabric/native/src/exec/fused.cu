@@ -114,7 +114,7 @@ constexpr uint32_t COMBINE_BLOCKS = 128;
 }  // namespace tandem
 
 extern "C" int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream) {
-    tandem::exec::with_kind(table->kind, table->op, [&](auto number, auto op) {
+    tandem::exec::with_any_kind(table->kind, table->op, [&](auto number, auto op) {
         tandem::exec::fused_kernel<decltype(number), decltype(op)::value>
             <<<table->transfer_count + 1, tandem::exec::THREADS, 0, stream>>>(*team, *table);
     });
@@ -128,9 +128,9 @@ extern "C" int32_t tandem_exec_limit(uint32_t* blocks) {
     if (error == cudaSuccess) error = tandem::exec::load_messages(&least);
     if (error == cudaSuccess) error = tandem::exec::load_resident(&other);
     if (other < least) least = other;
-    for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BYTES && error == cudaSuccess; kind++) {
-        for (int32_t op = TANDEM_EXEC_SUM; op <= TANDEM_EXEC_MAX && error == cudaSuccess; op++) {
-            tandem::exec::with_kind(kind, op, [&](auto number, auto h) {
+    for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BF16 && error == cudaSuccess; kind++) {
+        for (int32_t op = TANDEM_EXEC_SUM; op <= TANDEM_EXEC_XOR && error == cudaSuccess; op++) {
+            tandem::exec::with_any_kind(kind, op, [&](auto number, auto h) {
                 int each = 0;
                 constexpr auto kernel = tandem::exec::fused_kernel<decltype(number), decltype(h)::value>;
                 constexpr auto combine = tandem::exec::combine_kernel<decltype(number), decltype(h)::value>;
@@ -148,7 +148,7 @@ extern "C" int32_t tandem_exec_limit(uint32_t* blocks) {
 }
 
 extern "C" int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream) {
-    tandem::exec::with_kind(move->kind, move->op, [&](auto number, auto op) {
+    tandem::exec::with_any_kind(move->kind, move->op, [&](auto number, auto op) {
         const uint64_t blocks = move->bytes / (16 * tandem::exec::THREADS) + 1;
         const uint32_t grid = uint32_t(blocks < tandem::exec::COMBINE_BLOCKS ? blocks : tandem::exec::COMBINE_BLOCKS);
         tandem::exec::combine_kernel<decltype(number), decltype(op)::value>

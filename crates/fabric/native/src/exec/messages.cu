@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(THREADS) messages_kernel(const tandem_team tea
                 if (s == 0) {
                     sum = value;
                 } else {
-                    with_kind(args.kind, args.op, [&](auto number, auto op) {
+                    with_any_kind(args.kind, args.op, [&](auto number, auto op) {
                         sum = combined_word<decltype(number), decltype(op)::value>(sum, value);
                     });
                 }

@@ -414,14 +414,12 @@ impl Enqueue<'_> {
             stream.call("copy", |raw| {
                 // SAFETY: as for sums; host memory is the engines' own or the caller's, page-locked.
                 unsafe {
-                    use tandem_cuda::ffi::{
-                        tandem_cuda_copy_on_device, tandem_cuda_copy_to_device, tandem_cuda_copy_to_host,
-                    };
+                    use tandem_cuda::ffi::{tandem_cuda_copy, tandem_cuda_copy_to_device, tandem_cuda_copy_to_host};
                     let (to, from) = (to as *mut u8, from as *const u8);
                     match (source.node == host, target.node == host) {
                         (true, _) => tandem_cuda_copy_to_device(to, from, size, raw),
                         (_, true) => tandem_cuda_copy_to_host(to, from, size, raw),
-                        _ => tandem_cuda_copy_on_device(to, from, size, raw),
+                        _ => tandem_cuda_copy(to, from, size, raw),
                     }
                 }
             })?;

@@ -100,7 +100,9 @@ impl Gpus {
 
     /// Whether the resident kernels have done it.
     pub(crate) fn resident(&self, shared: &Planner, items: &[Item]) -> Result<bool> {
-        self.resident.as_ref().map_or(Ok(false), |resident| lock(resident).run(shared, items))
+        let is_known = |item: &Item| item.numbers.is_none_or(|(kind, how)| kind.is_resident(how));
+        let resident = self.resident.as_ref().filter(|_| items.iter().all(is_known));
+        resident.map_or(Ok(false), |resident| lock(resident).run(shared, items))
     }
 }
 

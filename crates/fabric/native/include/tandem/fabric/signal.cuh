@@ -59,17 +59,33 @@ struct alignas(16) Message {
     uint64_t signal;
 };
 
+namespace detail {
+
+TANDEM_FABRIC_FN void store_message(Message* there, uint64_t value, uint64_t signal) {
+#if defined(__CUDA_ARCH__)
+    store_pair(reinterpret_cast<uint64_t*>(there), value, signal);
+#else
+    // The host has no such access everywhere; a release between the two has the same effect.
+    store<Order::relaxed>(&there->value, value);
+    store<Order::release>(&there->signal, signal);
+#endif
+}
+
+TANDEM_FABRIC_FN void load_message(const Message* here, uint64_t& value, uint64_t& signal) {
+#if defined(__CUDA_ARCH__)
+    load_pair(reinterpret_cast<const uint64_t*>(here), value, signal);
+#else
+    signal = load<Order::acquire>(&here->signal);
+    value = load<Order::relaxed>(&here->value);
+#endif
+}
+
+}  // namespace detail
+
 /// Sends a message. Orders nothing but its own two words: other writes need put_signal.
 TANDEM_FABRIC_FN void send(const tandem_team& team, Message* to, uint64_t value, uint64_t signal, uint32_t pe) {
     Message* there = detail::reach(team, to, 1, pe);
-    if (there == nullptr) return;
-#if defined(__CUDA_ARCH__)
-    detail::store_pair(reinterpret_cast<uint64_t*>(there), value, signal);
-#else
-    // The host has no such access everywhere; a release between the two has the same effect.
-    detail::store<Order::relaxed>(&there->value, value);
-    detail::store<Order::release>(&there->signal, signal);
-#endif
+    if (there != nullptr) detail::store_message(there, value, signal);
 }
 
 /// Waits for a message whose signal compares as wanted, and reads its value.
@@ -79,12 +95,7 @@ TANDEM_FABRIC_FN bool receive(const tandem_team& team, const Message* from_here,
     return detail::poll(
         team, from,
         [&] {
-#if defined(__CUDA_ARCH__)
-            detail::load_pair(reinterpret_cast<const uint64_t*>(from_here), *value, seen);
-#else
-            seen = detail::load<Order::acquire>(&from_here->signal);
-            *value = detail::load<Order::relaxed>(&from_here->value);
-#endif
+            detail::load_message(from_here, *value, seen);
             return detail::compares(seen, compare, wanted);
         },
         [&] {
