@@ -16,6 +16,8 @@ pub mod protocol;
 mod schedule;
 mod share;
 pub mod sim;
+#[allow(unsafe_code)]
+mod small;
 pub(crate) mod tables;
 mod tuning;
 pub mod worker;
@@ -28,5 +30,6 @@ pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;
+pub use small::{Small, SmallCall};
 pub(crate) use tuning::relay_chunk;
 pub use tuning::Tuning;
