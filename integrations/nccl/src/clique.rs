@@ -74,13 +74,16 @@ const MOST_TABLES: usize = 256;
 /// Calls that are remembered to have come once.
 const MOST_KEYS: usize = 4096;
 
+/// A clique, and a rank of it.
+type Seat = (Arc<Clique>, usize);
+
 /// By communicator.
-static MEMBERS: Mutex<Option<HashMap<usize, (Arc<Clique>, usize)>>> = Mutex::new(None);
+static MEMBERS: Mutex<Option<HashMap<usize, Seat>>> = Mutex::new(None);
 /// By unique id: those whose ranks have not all come.
 static FORMING: Mutex<Option<HashMap<[u8; 128], Arc<Clique>>>> = Mutex::new(None);
 
 /// The clique of a communicator, and its rank.
-pub(crate) fn of(comm: usize) -> Option<(Arc<Clique>, usize)> {
+pub(crate) fn of(comm: usize) -> Option<Seat> {
     lock(&MEMBERS).as_ref()?.get(&comm).cloned()
 }
 

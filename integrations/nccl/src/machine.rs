@@ -23,6 +23,19 @@ struct Driver {
     synchronize: unsafe extern "C" fn() -> Code,
 }
 
+/// A function of an open library.
+///
+/// # Safety
+/// `F` is a pointer to a function of its type, and the library stays open.
+#[cfg(not(feature = "pretend"))]
+unsafe fn find<F: Copy>(library: *mut libc::c_void, name: &std::ffi::CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut libc::c_void>()) };
+    // SAFETY: the library is open; the name ends with a zero byte.
+    let at = unsafe { libc::dlsym(library, name.as_ptr()) };
+    // SAFETY: the sizes are alike; the rest is the caller's promise.
+    (!at.is_null()).then(|| unsafe { std::mem::transmute_copy(&at) })
+}
+
 #[cfg(not(feature = "pretend"))]
 fn driver() -> Option<&'static Driver> {
     static DRIVER: std::sync::OnceLock<Option<Driver>> = std::sync::OnceLock::new();
@@ -32,20 +45,15 @@ fn driver() -> Option<&'static Driver> {
         if library.is_null() {
             return None;
         }
-        let find = |name: &std::ffi::CStr| {
-            // SAFETY: the library is open and stays so; the name ends with a zero byte.
-            let at = unsafe { libc::dlsym(library, name.as_ptr()) };
-            (!at.is_null()).then_some(at)
-        };
-        // SAFETY: the types are those of cuda.h.
+        // SAFETY: the types are those of cuda.h, and the library stays open.
         unsafe {
             Some(Driver {
-                get_current: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuCtxGetCurrent")?),
-                set_current: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuCtxSetCurrent")?),
-                is_capturing: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuStreamIsCapturing")?),
-                get_id: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuStreamGetId")?),
-                exchange_mode: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuThreadExchangeStreamCaptureMode")?),
-                synchronize: std::mem::transmute::<*mut libc::c_void, _>(find(c"cuCtxSynchronize")?),
+                get_current: find(library, c"cuCtxGetCurrent")?,
+                set_current: find(library, c"cuCtxSetCurrent")?,
+                is_capturing: find(library, c"cuStreamIsCapturing")?,
+                get_id: find(library, c"cuStreamGetId")?,
+                exchange_mode: find(library, c"cuThreadExchangeStreamCaptureMode")?,
+                synchronize: find(library, c"cuCtxSynchronize")?,
             })
         }
     };

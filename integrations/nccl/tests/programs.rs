@@ -106,7 +106,7 @@ fn results() {
 #[test]
 fn calls_that_belong_together() {
     let run = Run::new("calls.c", "calls");
-    for part in ["starts", "others", "groups", "captures", "missing", "errors", "faults", "ends"] {
+    for part in ["starts", "others", "groups", "captures", "missing", "levels", "many", "errors", "faults", "ends"] {
         let (out, told) = succeeded(&run.preloaded(&[part], "log"));
         assert_eq!(out, "right\n", "{part}");
         let is_told = part == "others"

@@ -212,6 +212,20 @@ static void groups(void) {
         OK(ncclGroupEnd());
     }
     IS(lines("rank") - before, 6 * RANKS);
+    // Buffers that overlap by one element less than they are long.
+    static int lapped[RANKS][2 * COUNT];
+    before = lines("AllReduce");
+    for (int i = 0; i < 3; i++) {
+        OK(ncclGroupStart());
+        for (int r = 0; r < RANKS; r++)
+            OK(ncclAllReduce(lapped[r], lapped[r] + 1, COUNT, ncclInt32, ncclSum, comms[r], (cudaStream_t)&fine[r]));
+        OK(ncclGroupEnd());
+    }
+    IS(lines("AllReduce") - before, 3 * RANKS);
+    // What the real library calls by a public name is its own: one line of each.
+    before = lines("Broadcast");
+    for (int r = 0; r < RANKS; r++) OK(ncclBcast(to[r], COUNT, ncclFloat16, -1, comms[r], (cudaStream_t)&fine[r]));
+    IS(lines("Broadcast") - before, RANKS);
     IS(is_taken(COUNT, fine), 1);
     destroy_all();
 }
@@ -243,6 +257,7 @@ static void missing(void) {
     // The third comes to the call that the others have made, and not to their next one.
     begun = now();
     threads(reduces, RANKS - 1, RANKS);
+    if (now() - begun > 1.5) fail("a late rank waited for %.1f s", now() - begun);
     IS(lines("AllReduce") - before, RANKS);
     IS(is_done(COUNT), 0);
     threads(reduces, 0, RANKS);
@@ -255,6 +270,39 @@ static void missing(void) {
     for (int r = 0; r < RANKS; r++) OK(reduce(r, COUNT, fine));
     IS(is_done(COUNT), 0);
     IS(is_taken(COUNT, fine), 1);
+    destroy_all();
+}
+
+// Two ranks are a call ahead of the third, whose next one belongs to that.
+static void levels(void) {
+    init_all();
+    IS(is_taken(COUNT, fine), 1);
+    threads(reduces, 0, RANKS - 1);
+    fresh();
+    OK(group(COUNT, fine));
+    IS(is_done(COUNT), 0);
+    OK(reduce(RANKS - 1, COUNT, fine));
+    fresh();
+    OK(group(COUNT, fine));
+    IS(is_done(COUNT), 1);
+    destroy_all();
+}
+
+// A communicator takes 256 different calls over.
+static void many(void) {
+    init_all();
+    static int large[RANKS][2][300];
+    int before = lines("AllReduce");
+    for (int i = 0; i < 3; i++)
+        for (size_t count = 1; count <= 260; count++) {
+            OK(ncclGroupStart());
+            for (int r = 0; r < RANKS; r++)
+                OK(ncclAllReduce(large[r][0], large[r][1], count, ncclInt32, ncclSum, comms[r],
+                                 (cudaStream_t)&fine[r]));
+            OK(ncclGroupEnd());
+        }
+    // All of them the first time, and then those that have no place.
+    IS(lines("AllReduce") - before, RANKS * (260 + 2 * 4));
     destroy_all();
 }
 
@@ -324,9 +372,9 @@ int main(int count, char** arguments) {
     static const struct {
         const char* name;
         void (*part)(void);
-    } parts[] = {{"starts", starts},     {"others", others},   {"groups", groups},
-                 {"captures", captures}, {"missing", missing}, {"errors", errors},
-                 {"faults", faults},     {"ends", ends},       {"off", off}};
+    } parts[] = {{"starts", starts},   {"others", others}, {"groups", groups}, {"captures", captures},
+                 {"missing", missing}, {"levels", levels}, {"many", many},     {"errors", errors},
+                 {"faults", faults},   {"ends", ends},     {"off", off}};
     for (unsigned i = 0; count == 2 && i < sizeof parts / sizeof *parts; i++)
         if (!strcmp(arguments[1], parts[i].name)) return parts[i].part(), puts("right"), 0;
     fail("usage: calls PART");
