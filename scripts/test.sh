@@ -58,6 +58,7 @@ runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNN
 step "tests" env "$runner" cargo test --workspace --locked --no-fail-fast
 step "package for Python" sh scripts/python.sh
 step "library before NCCL" sh scripts/nccl.sh
+step "fabric from C" sh scripts/fabric-c.sh
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
 step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
 step "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
