@@ -51,6 +51,12 @@ for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers
     fi
 done
 
+# The library that stands before NCCL, where it was built (scripts/nccl.sh library).
+if [ -e "$target/release/libtandem_nccl.so" ]; then
+    strip -o "$bundle/libtandem_nccl.so" "$target/release/libtandem_nccl.so"
+    cp integrations/nccl/tests/gpu.py "$bundle/nccl.py"
+fi
+
 # The checks of sums (bench/micro/msm.cu), where they were built: small ones for compute-sanitizer.
 for program in .build/msm-*; do
     if [ -x "$program" ]; then

@@ -45,6 +45,8 @@ release() {
 service_and_workspaces() {
     step "tests of the service" tests "" --test service
     step "package for Python" sh scripts/python.sh
+    step "library before NCCL" sh scripts/nccl.sh
+    step "fabric from C" sh scripts/fabric-c.sh
     step "fuzz targets" sh scripts/fuzz.sh build
 }
 

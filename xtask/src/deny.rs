@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The workspaces whose packages users get.
-const WORKSPACES: [&str; 2] = [".", "integrations/python"];
+const WORKSPACES: [&str; 4] = [".", "integrations/python", "integrations/nccl", "integrations/c"];
 
 /// Reports every package that is not allowed.
 pub(crate) fn run(root: &Path) -> Result<(), String> {

@@ -38,7 +38,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 37] = [
+const OTHERS: [&str; 42] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -48,6 +48,7 @@ const OTHERS: [&str; 37] = [
     "TANDEM_CONFORMANCE_SHARE",
     "TANDEM_CUDA_ARCHS",
     "TANDEM_CUDA_ARCHS_BUILT",
+    "TANDEM_CUDA_INCLUDE",
     "TANDEM_DRILL_JOBS",
     "TANDEM_EDIT",
     "TANDEM_EDITS_SECONDS",
@@ -57,6 +58,10 @@ const OTHERS: [&str; 37] = [
     "TANDEM_FUZZ_SECONDS",
     "TANDEM_HOG_LEAVES",
     "TANDEM_KEY_MEMORY",
+    "TANDEM_NCCL",
+    "TANDEM_NCCL_INCLUDE",
+    "TANDEM_NCCL_LIBRARIES",
+    "TANDEM_NCCL_LIBRARY",
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",

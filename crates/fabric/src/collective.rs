@@ -6,6 +6,7 @@ mod executor;
 mod tests;
 
 use crate::exec::element::check;
+use crate::exec::mail::Mail;
 use crate::exec::{gpu, Call, Combine, Kind, Number, Share, Tuning};
 use crate::plan::{Operation, Plan};
 use crate::planner::{lock, Item, Planner};
@@ -297,6 +298,20 @@ impl Collectives {
             self.job()
         };
         self.executor.planner.taken(operation, job, job[0], false)
+    }
+
+    pub(crate) fn planner(&self) -> &Planner {
+        &self.executor.planner
+    }
+
+    /// Tables of messages that were made.
+    pub(crate) fn mail(&self) -> &Mutex<Mail> {
+        &self.executor.mail
+    }
+
+    /// Tells it to the queues of pretend PEs.
+    pub(crate) fn in_sim(&self, items: &[Item]) -> Result<()> {
+        self.executor.in_sim(items)
     }
 
     fn run(&self, items: Vec<Item>) -> Result<()> {

@@ -18,6 +18,8 @@ mod schedule;
 mod share;
 mod short;
 pub mod sim;
+#[allow(unsafe_code)]
+mod small;
 pub(crate) mod tables;
 mod tuning;
 pub mod worker;
@@ -31,5 +33,6 @@ pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Sha
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;
 pub use short::{Bf16, F16};
+pub use small::{Small, SmallCall};
 pub(crate) use tuning::relay_chunk;
 pub use tuning::Tuning;

@@ -19,6 +19,7 @@ use crate::process::Parcel;
 use crate::{ffi, Error, OneSided, Result, Team};
 use engines::Engines;
 use fused::Fused;
+pub(crate) use messages::args as message_args;
 use resident::Resident;
 use std::sync::Mutex;
 use tandem_cuda::Device;
