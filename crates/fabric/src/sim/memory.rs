@@ -169,6 +169,11 @@ impl<W: protocol::Word + Default> Memory<W> {
         Ok(())
     }
 
+    /// Whether all these bytes have memory.
+    pub(crate) fn is_mapped(&self, at: u64, bytes: u64) -> bool {
+        usize::try_from(bytes).is_ok_and(|bytes| self.pieces(at, bytes, |_, _, _| {}).is_ok())
+    }
+
     pub(crate) fn read(&self, from: u64, to: &mut [u8]) -> Result<(), Unmapped> {
         self.pieces(from, to.len(), |words, offset, range| read(words, offset, &mut to[range]))
     }
