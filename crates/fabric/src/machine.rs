@@ -73,10 +73,6 @@ pub(crate) trait Machine: Send + Sync {
     fn host_address(&self, _at: u64, _bytes: u64) -> Option<u64> {
         None
     }
-    /// The way to pretend PEs of other nodes, if there are such.
-    fn far(&self) -> Option<&Arc<crate::sim::Far>> {
-        None
-    }
     /// Where kernels of PE `pe` find the table of regions; `None` if there are no kernels.
     fn region_table(&self, _pe: usize) -> Option<u64> {
         None

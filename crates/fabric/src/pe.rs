@@ -50,7 +50,7 @@ impl Pe {
             Op::Wait(args) => self.wait(args).map(drop),
             Op::Barrier => self.meet(),
             op => {
-                let far = self.seat.core.world.machine.far();
+                let far = self.memory.far();
                 match far.and_then(|far| far.perform(&self.memory, op)) {
                     Some(done) => done.map_err(|lost| self.lost(lost)),
                     None => access(&self.memory, op).map_err(|at| self.unmapped(at)),
@@ -341,7 +341,7 @@ impl Pe {
     /// The fault of a PE of another node that has not done what it was asked for; no fault where its process has left.
     fn lost(&self, lost: Lost) -> Error {
         let core = &self.seat.core;
-        let Some(far) = core.world.machine.far() else { return self.poisoned() };
+        let Some(far) = self.memory.far() else { return self.poisoned() };
         let peer = core.members.iter().position(|&pe| pe == lost.pe).unwrap_or(crate::MAX_PES) as u32;
         match lost.why {
             Failure::Late(waited) => {

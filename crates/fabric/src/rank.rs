@@ -300,8 +300,8 @@ impl TeamState {
 
     /// Tells other nodes of a fault of PE `pe`: they see no record.
     pub(crate) fn tell(&self, pe: usize, record: Record) {
-        if let Some(far) = self.world.machine.far() {
-            far.group().tell(&Told { team: self.state.offset().unwrap_or(0), pe, record });
+        if let Some(group) = self.group() {
+            group.tell(&Told { team: self.state.offset().unwrap_or(0), pe, record });
         }
     }
 

@@ -67,6 +67,7 @@ impl Machine {
         let machine = Self::new(group.count(), window, true, Far::new(group, window).map(Arc::new));
         let own: Arc<dyn process::Target> =
             Arc::new(far::Own { memory: machine.memory.clone(), window, pes: group.local() });
+        machine.far.iter().for_each(|far| machine.memory.reach(far.clone()));
         group.serve(&own)?;
         Ok(machine)
     }
@@ -143,10 +144,6 @@ impl machine::Machine for Machine {
         // Where that fails the memory stays until the range goes.
         let range = self.range.as_ref().filter(|_| self.is_shared);
         range.iter().for_each(|range| _ = range.clear(at - HEAP..at - HEAP + to - from));
-    }
-
-    fn far(&self) -> Option<&Arc<Far>> {
-        self.far.as_ref()
     }
 
     fn write(&self, _pe: usize, to: u64, from: &[u8]) -> Result<()> {
