@@ -40,7 +40,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "plan",
         needs: "nothing",
-        files: "budget drawings exec_check exec_schedule oracle plan plan_check random topology",
+        files: "budget drawings exec_check exec_schedule levels oracle plan plan_check random topology",
         runs: Runs::Cargo { more: "--example trees", then: "" },
     },
     Tier {

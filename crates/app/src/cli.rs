@@ -133,7 +133,10 @@ pub(crate) enum Command {
         after_help = "Each process finds its rank, how many there are, and where they meet in TANDEM_RANK, TANDEM_SIZE and TANDEM_MEET. What it\n\
         prints has the rank before each line. When one ends with another status than 0, the others are ended, and its status is\n\
         that of tandem run (128 + N after signal N). Ctrl-C and SIGTERM end all. None of them is left.\n\n\
-        Example:\n  tandem run -n 4 target/debug/examples/shift"
+        Processes of several nodes reach each other by TCP. Run it on each, with the same secret in TANDEM_NODES_SECRET.\n\n\
+        Examples:\n  tandem run -n 4 target/debug/examples/shift\n  \
+        tandem run --nodes 2 --node 0 --at 10.0.0.1:4300 -n 4 program     (on the host 10.0.0.1)\n  \
+        tandem run --nodes 2 --node 1 --at 10.0.0.1:4300 -n 4 program     (on the other one)"
     )]
     Run(crate::run::Run),
     /// Hash the elements in a file

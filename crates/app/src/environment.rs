@@ -4,7 +4,7 @@ use tandem_console::report;
 use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 17] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 18] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split, each or blueprint"),
     ("TANDEM_GPU_MEMORY", "--gpu-memory", "memory to take of each GPU, at most, such as 16GiB"),
@@ -29,6 +29,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 17] = [
     ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
     ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),
     ("TANDEM_MEET", "", "where processes of a team meet: a folder or tcp:HOST:PORT"),
+    ("TANDEM_NODES_SECRET", "", "what lets processes into a team over several nodes; 16 characters at least"),
     ("NO_COLOR", "", "if not empty: no colour, unless --color says so (https://no-color.org)"),
 ];
 
@@ -38,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 42] = [
+const OTHERS: [&str; 44] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -62,6 +63,8 @@ const OTHERS: [&str; 42] = [
     "TANDEM_NCCL_INCLUDE",
     "TANDEM_NCCL_LIBRARIES",
     "TANDEM_NCCL_LIBRARY",
+    "TANDEM_NODES",
+    "TANDEM_NODES_AT",
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",

@@ -80,3 +80,32 @@ fn signals_end_all() {
         until(|| alive(&mark) == 0);
     }
 }
+
+/// Each node is started by itself; ranks go on from node to node.
+#[test]
+fn nodes_are_started_one_by_one() {
+    let script = "echo \"$TANDEM_RANK of $TANDEM_SIZE on $TANDEM_NODES at $TANDEM_NODES_AT\"";
+    let node = |index: &str, at: &str, secret: &str| {
+        let mut command = tandem();
+        command.args(["run", "--nodes", "3", "--node", index, "--at", at, "-n", "2", "sh", "-c", script]);
+        command.env("TANDEM_NODES_SECRET", secret);
+        let end = command.output().unwrap();
+        (end.status.code(), String::from_utf8(end.stdout).unwrap(), String::from_utf8(end.stderr).unwrap())
+    };
+    let secret = "a secret for this test";
+    let (status, stdout, _) = node("1", "host-0:4300", secret);
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!((status, lines), (Some(0), vec!["[2] 2 of 6 on 3 at host-0:4300", "[3] 3 of 6 on 3 at host-0:4300"]));
+    for (index, at, secret, words) in [
+        ("3", "host-0:4300", secret, "node 3 of 3"),
+        ("1", "host-0", secret, "\"host-0\" of process 0 is not HOST:PORT"),
+        ("1", "host-0:43000000", secret, "is not HOST:PORT"),
+        ("1", "host-0:4300", "", "fewer than 16 characters"),
+    ] {
+        let (status, stdout, stderr) = node(index, at, secret);
+        assert!(status == Some(2) && stdout.is_empty() && stderr.contains(words), "{status:?} {stderr}");
+    }
+    run(2, &["run", "--nodes", "2", "-n", "1", "true"]);
+    run(2, &["run", "--node", "0", "-n", "1", "true"]);
+}

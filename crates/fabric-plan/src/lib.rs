@@ -38,6 +38,7 @@ mod draw;
 mod error;
 mod export;
 mod flow;
+mod levels;
 mod lp;
 mod net;
 mod optimum;
@@ -53,6 +54,7 @@ mod trees;
 pub use budget::Budget;
 pub use check::check;
 pub use error::{Error, Result};
+pub use levels::{Levels, Move};
 pub use ratio::Ratio;
 
 use budget::Clock;

@@ -145,9 +145,10 @@ impl<T: Pod> GlobalArray<T> {
     /// An array of `len` zeros.
     ///
     /// # Errors
-    /// As of [`Layout::new`] and [`Team::alloc`].
+    /// As of [`Layout::new`] and [`Team::alloc`]; the team is of several nodes.
     pub fn new(team: &Team, len: usize, distribution: Distribution) -> Result<Self> {
         let layout = Layout::new(len, distribution, team.size())?;
+        team.core().world.of_one_node("make a global array")?;
         Ok(GlobalArray { team: team.clone(), part: team.alloc(layout.room())?, layout, ways: None })
     }
 

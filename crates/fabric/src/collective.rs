@@ -2,6 +2,7 @@
 
 mod apart;
 mod executor;
+mod nodes;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use crate::topology::Topology;
 use crate::{Error, HostLinks, Result, Symmetric, Team};
 use bytemuck::Pod;
 use executor::Executor;
+use nodes::Levels;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::DeviceBuffer;
@@ -25,11 +27,17 @@ use tandem_cuda::DeviceBuffer;
 /// order; nothing has happened when the call returns. [`Collectives::now`] gives the same operations done on return. Where the team is of
 /// several processes, each calls the same operations in the same order, and tells its own PEs.
 ///
+/// **Several nodes.** The topology is that of each node. Operations are done inside of each node by its own plan, and between one PE of each
+/// node through the transport: a broadcast, a reduction and a gather send each node's network no more than the bound of
+/// [`crate::plan::Levels`]. The job is the whole team, the PEs of a node are next to each other in it, and nothing is recorded.
+///
 /// `from` and `to` may be the same memory in `broadcast`, `reduce` and `all_reduce`; else they must not overlap. `all_gather_in_place` takes
 /// one memory for both.
 #[derive(Clone)]
 pub struct Collectives {
     executor: Arc<Executor>,
+    /// Where the team is of several nodes.
+    levels: Option<Arc<Levels>>,
     is_now: bool,
 }
 
@@ -55,8 +63,13 @@ impl Collectives {
     pub fn of(team: &Team, topology: &Topology, job: &[usize], tuning: Tuning) -> Result<Self> {
         let op = "collectives";
         let gpus = topology.gpus().len();
-        if gpus < team.size() {
-            let problem = format!("the topology has {gpus} GPUs, the team {} PEs", team.size());
+        let nodes = &team.core().nodes;
+        let pes = nodes.iter().map(Vec::len).max().unwrap_or(0);
+        if gpus < pes {
+            let problem = format!(
+                "the topology has {gpus} GPUs, the team {pes} PEs{}",
+                if nodes.len() > 1 { " on a node" } else { "" }
+            );
             return Err(Error::invalid(op, problem));
         }
         if job.is_empty() {
@@ -68,7 +81,16 @@ impl Collectives {
                 return Err(Error::invalid(op, format!("PE {pe} is named twice")));
             }
         }
-        let topology = apart::usable(team, topology)?;
+        let levels = if nodes.len() > 1 {
+            if !job.iter().copied().eq(0..team.size()) {
+                return Err(Error::invalid(op, "the job of a team of several nodes is all of its PEs, in their order"));
+            }
+            Some(Arc::new(Levels::new(team, topology, tuning)?))
+        } else {
+            None
+        };
+        // That of each node has its own.
+        let topology = if levels.is_some() { topology.clone() } else { apart::usable(team, topology)? };
         let gpus = if team.is_cuda() { Some(gpu::Gpus::new(team)?) } else { None };
         // Each worker is a block that waits for others: all of them must be there at once.
         let most = gpus.as_ref().map_or(usize::MAX, |gpus| gpus.blocks().saturating_sub(1).max(1));
@@ -87,13 +109,13 @@ impl Collectives {
         };
         let executor =
             Executor { planner, mail: Mutex::default(), runs: Mutex::default(), gpus, links: Mutex::default() };
-        Ok(Self { executor: Arc::new(executor), is_now: false })
+        Ok(Self { executor: Arc::new(executor), levels, is_now: false })
     }
 
     /// These operations, each done on all PEs of this process when the call returns, after all that the queues were told before. Small ones
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
-        Self { executor: self.executor.clone(), is_now: true }
+        Self { executor: self.executor.clone(), levels: self.levels.clone(), is_now: true }
     }
 
     /// The team on whose queues the operations are done.
@@ -290,8 +312,14 @@ impl Collectives {
     /// The plan of an operation, and the way in which the next call of so many bytes would be carried out, in words.
     ///
     /// # Errors
-    /// The operation needs other GPUs, or a root.
+    /// The operation needs other GPUs, or a root; the team is of several nodes, whose plans are [`crate::plan::Levels`].
     pub fn plan(&self, operation: Operation) -> Result<Arc<Plan>> {
+        if self.levels.is_some() {
+            return Err(Error::invalid(
+                "plan",
+                "a team of several nodes has a plan for each: see Levels of fabric-plan",
+            ));
+        }
         let job = if operation == Operation::Send {
             &self.executor.planner.job[..2.min(self.executor.planner.job.len())]
         } else {
@@ -322,9 +350,10 @@ impl Collectives {
         }
         let items: Vec<Item> = items.into_iter().filter(|item| item.call.part > 0).collect();
         if !items.is_empty() {
-            match &executor.gpus {
-                Some(gpus) => executor.on_gpus(gpus, &items, self.is_now)?,
-                None => executor.in_sim(&items)?,
+            match (&self.levels, &executor.gpus) {
+                (Some(levels), _) => items.iter().try_for_each(|item| levels.run(item))?,
+                (None, Some(gpus)) => executor.on_gpus(gpus, &items, self.is_now)?,
+                (None, None) => executor.in_sim(&items)?,
             }
         }
         if self.is_now {

@@ -36,7 +36,8 @@ pub enum FaultKind {
     /// waiter gets its part of the result.
     Command,
     /// A copy that the host waits for was not done in time: between host memory and PEs ([`crate::HostLinks`]), where the peer is the PE
-    /// whose host link carries it, or by copy engines ([`crate::Collectives`]), where it is the PE whose queue or copies did not come. The
+    /// whose host link carries it, or by copy engines ([`crate::Collectives`]), where it is the PE whose queue or copies did not come, or a
+    /// step at a PE of another node, which has not answered. The
     /// copy may still happen: memory of the fabric is given back behind it.
     Copy,
     /// The process that has the peer has ended without a farewell.
@@ -83,10 +84,16 @@ impl fmt::Display for Fault {
                 )
             }
             FaultKind::Copy => {
+                // Of several processes it may be the network.
+                let what = if self.process.is_some() {
+                    "that process and its network or device work"
+                } else {
+                    "the device works (nvidia-smi)"
+                };
                 write!(
                     f,
                     "PE {waiter} waited in vain for {peer}, which has not copied its part of {wanted} bytes in {seen} ms: {place}; look \
-                     whether the device works (nvidia-smi) and what holds it up, or open the team with a longer Options::timeout"
+                     whether {what} and what holds it up, or open the team with a longer Options::timeout"
                 )
             }
         }

@@ -91,7 +91,7 @@ pub use host::HostLinks;
 pub use memory::{Memory, Space};
 pub use onesided::OneSided;
 pub use pe::Pe;
-pub use process::{launch, Launch, Launched, Meeting, Process};
+pub use process::{launch, Launch, Launched, Meeting, Node, Process};
 pub use queue::{Event, Graph, Queue};
 pub use rank::MAX_PES;
 pub use symmetric::Symmetric;

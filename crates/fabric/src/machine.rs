@@ -141,12 +141,38 @@ pub(crate) struct Links {
     apart: Vec<Vec<Option<String>>>,
     /// By PE and peer: whether it reads and writes the peer's memory, but cannot change a word of it atomically.
     without_atomics: Vec<Vec<bool>>,
+    /// By PE: its node.
+    nodes: Vec<usize>,
 }
 
 impl Links {
     /// Everyone reaches everyone.
     pub(crate) fn all(pes: usize) -> Self {
-        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes] }
+        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes], nodes: vec![0; pes] }
+    }
+
+    /// Divides the PEs among nodes.
+    pub(crate) fn divide(&mut self, nodes: Vec<usize>) {
+        for (a, &here) in nodes.iter().enumerate() {
+            for (b, &there) in nodes.iter().enumerate().filter(|(_, &there)| there != here) {
+                let reason = format!(
+                    "they are on nodes {here} and {there}, and what kernels and programs do needs a direct link; \
+                     queues and the host reach it"
+                );
+                self.apart[a][b] = Some(reason);
+            }
+        }
+        self.nodes = nodes;
+    }
+
+    /// The node of a PE.
+    pub(crate) fn node(&self, pe: usize) -> usize {
+        self.nodes[pe]
+    }
+
+    /// Whether two PEs are on different nodes.
+    pub(crate) fn is_far(&self, a: usize, b: usize) -> bool {
+        self.nodes[a] != self.nodes[b]
     }
 
     /// Why `from` does not reach the memory of `to`, if it does not.

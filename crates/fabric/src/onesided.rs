@@ -28,6 +28,12 @@ pub trait OneSided: sealed::Sealed {
         false
     }
 
+    /// Whether PEs of other nodes are reached.
+    #[doc(hidden)]
+    fn is_queue(&self) -> bool {
+        false
+    }
+
     /// Does it now, or in the order of a queue. `keep` is what it works on.
     #[doc(hidden)]
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()>;
@@ -48,7 +54,7 @@ pub trait OneSided: sealed::Sealed {
     /// # Errors
     /// The lengths differ; the team does not have `pe`; it is not reached, in a recording or a program; the team had a fault.
     fn put<T: Pod>(&self, to: &Symmetric<T>, from: &Symmetric<T>, pe: usize) -> Result<()> {
-        let copy = self.seat().copy("put", (to, pe), (from, self.me()), self.may_cross())?;
+        let copy = self.seat().copy("put", (to, pe), (from, self.me()), (self.may_cross(), self.is_queue()))?;
         self.issue(copy, &[to.memory(), from.memory()])
     }
 
@@ -57,7 +63,7 @@ pub trait OneSided: sealed::Sealed {
     /// # Errors
     /// As for [`OneSided::put`].
     fn get<T: Pod>(&self, to: &Symmetric<T>, from: &Symmetric<T>, pe: usize) -> Result<()> {
-        let copy = self.seat().copy("get", (to, self.me()), (from, pe), self.may_cross())?;
+        let copy = self.seat().copy("get", (to, self.me()), (from, pe), (self.may_cross(), self.is_queue()))?;
         self.issue(copy, &[to.memory(), from.memory()])
     }
 
@@ -76,7 +82,7 @@ pub trait OneSided: sealed::Sealed {
         pe: usize,
     ) -> Result<()> {
         let op = "put_strided";
-        let (there, here) = (self.seat().place(op, to, pe)?, self.seat().own(op, from)?);
+        let (there, here) = (self.seat().place(op, to, pe, self.is_queue())?, self.seat().own(op, from)?);
         let args = strided(op, (to, there, to_stride), (from, here, from_stride), count)?;
         self.issue(Op::Strided(args), &[to.memory(), from.memory()])
     }
@@ -96,7 +102,7 @@ pub trait OneSided: sealed::Sealed {
         pe: usize,
     ) -> Result<()> {
         let op = "get_strided";
-        let (here, there) = (self.seat().own(op, to)?, self.seat().place(op, from, pe)?);
+        let (here, there) = (self.seat().own(op, to)?, self.seat().place(op, from, pe, self.is_queue())?);
         let args = strided(op, (to, here, to_stride), (from, there, from_stride), count)?;
         self.issue(Op::Strided(args), &[to.memory(), from.memory()])
     }
@@ -115,7 +121,7 @@ pub trait OneSided: sealed::Sealed {
         }
         let mut bytes = [0; 16];
         bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
-        let there = self.seat().place(op, to, pe)?;
+        let there = self.seat().place(op, to, pe, self.is_queue())?;
         let value = bytemuck::cast(bytes);
         let args = ffi::tandem_fabric_store_args { to: there, value, bytes: to.bytes() };
         self.issue(Op::Store(args), &[to.memory()])
@@ -134,7 +140,7 @@ pub trait OneSided: sealed::Sealed {
         pe: usize,
     ) -> Result<()> {
         // Everything is checked before anything happens.
-        atomic_args(self.seat(), "put_signal", word, signal.into(), pe, 0)?;
+        atomic_args((self.seat(), self.is_queue()), "put_signal", word, signal.into(), pe, 0)?;
         self.put(to, from, pe)?;
         self.signal_op(word, signal, pe)
     }
@@ -166,7 +172,7 @@ pub trait OneSided: sealed::Sealed {
     /// # Errors
     /// As for [`OneSided::put_strided`]; `word` is not one.
     fn atomic<T: Word>(&self, word: &Symmetric<T>, atomic: Atomic<T>, pe: usize) -> Result<()> {
-        let args = atomic_args(self.seat(), "atomic", word, atomic, pe, 0)?;
+        let args = atomic_args((self.seat(), self.is_queue()), "atomic", word, atomic, pe, 0)?;
         self.issue(Op::Atomic(args), &[word.memory()])
     }
 
@@ -183,7 +189,7 @@ pub trait OneSided: sealed::Sealed {
     ) -> Result<()> {
         let op = "fetch_atomic";
         one(op, into)?;
-        let args = atomic_args(self.seat(), op, word, atomic, pe, self.seat().own(op, into)?)?;
+        let args = atomic_args((self.seat(), self.is_queue()), op, word, atomic, pe, self.seat().own(op, into)?)?;
         self.issue(Op::Atomic(args), &[word.memory(), into.memory()])
     }
 
@@ -245,11 +251,12 @@ pub trait OneSided: sealed::Sealed {
     /// after it.
     ///
     /// # Errors
-    /// Two PEs of the team do not reach each other ([`crate::Team::barrier`] does without that); the team had a fault.
+    /// Two PEs of the team do not reach each other ([`crate::Team::barrier`] does without that), or in a program are on different nodes; the
+    /// team had a fault.
     fn barrier(&self) -> Result<()> {
         let core = &self.seat().core;
         core.check()?;
-        core.all_reach()?;
+        core.all_meet(self.is_queue())?;
         self.issue(Op::Barrier, &[])
     }
 }
@@ -290,7 +297,7 @@ fn strided<T: Pod>(
 }
 
 pub(crate) fn atomic_args<T: Word>(
-    seat: &TeamRank,
+    (seat, by_queue): (&TeamRank, bool),
     op: &'static str,
     word: &Symmetric<T>,
     atomic: Atomic<T>,
@@ -298,7 +305,7 @@ pub(crate) fn atomic_args<T: Word>(
     fetched: u64,
 ) -> Result<ffi::tandem_fabric_atomic_args> {
     one(op, word)?;
-    let there = seat.place(op, word, pe)?;
+    let there = seat.place(op, word, pe, by_queue)?;
     let members = &seat.core.members;
     if !seat.core.world.links.has_atomics(members[seat.me], members[pe]) && (fetched != 0 || !atomic.is_access()) {
         let reason = "the link between them carries no atomic operations; signals that set a value work".into();

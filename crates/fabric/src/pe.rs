@@ -5,8 +5,9 @@ mod collective;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
+use crate::process::{End, Failure};
 use crate::rank::TeamRank;
-use crate::sim::{access, change, settle, Memory, Unmapped, Word};
+use crate::sim::{access, change, settle, Lost, Memory, Unmapped, Word, LEARN};
 use crate::word::{compares, width, Atomic, Compare, Word as Integer};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
@@ -50,7 +51,13 @@ impl Pe {
             Op::Run(program) => program(),
             Op::Wait(args) => self.wait(args).map(drop),
             Op::Barrier => self.meet(),
-            op => access(&self.memory, op).map_err(|at| self.unmapped(at)),
+            op => {
+                let far = self.memory.far();
+                match far.and_then(|far| far.perform(&self.memory, op)) {
+                    Some(done) => done.map_err(|lost| self.lost(lost)),
+                    None => access(&self.memory, op).map_err(|at| self.unmapped(at)),
+                }
+            }
         }
     }
 
@@ -82,7 +89,7 @@ impl Pe {
     /// # Errors
     /// As for [`OneSided::get`]; it is not one element.
     pub fn g<T: Pod>(&self, from: &Symmetric<T>, pe: usize) -> Result<T> {
-        let at = self.seat.place("g", from, pe)?;
+        let at = self.seat.place("g", from, pe, false)?;
         let mut out = [T::zeroed()];
         if from.len() != 1 {
             return Err(Error::invalid("g", format!("{} elements where one is needed", from.len())));
@@ -96,7 +103,7 @@ impl Pe {
     /// # Errors
     /// As for [`OneSided::atomic`].
     pub fn fetch<T: Integer>(&self, word: &Symmetric<T>, atomic: Atomic<T>, pe: usize) -> Result<T> {
-        let args = atomic_args(&self.seat, "fetch", word, atomic, pe, 0)?;
+        let args = atomic_args((&self.seat, false), "fetch", word, atomic, pe, 0)?;
         let old = change(&self.memory, &args).map_err(|at| self.unmapped(at))?;
         settle();
         // A little-endian word of 32 bits is the first half of one of 64.
@@ -150,7 +157,7 @@ impl Pe {
             (0..args.count).map(word).collect::<std::result::Result<_, _>>().map_err(|at| self.unmapped(at))?;
         let is = |word: &Word| compares(args.kind, args.compare, word.load(), args.wanted);
         let mut open = 0;
-        let ended = self.poll(args.from, || match args.mode {
+        let ended = self.poll(args.from, 1, || match args.mode {
             ffi::TANDEM_WAIT_ALL => {
                 open += words[open..].iter().take_while(|word| is(word)).count();
                 open == words.len()
@@ -185,38 +192,75 @@ impl Pe {
         Ok(found)
     }
 
-    /// The barrier of the device API, on the same state.
+    /// The barrier of the device API, on the same state. Over several nodes it has two levels: the PEs of a node come to the first of them,
+    /// the first of all nodes come to each other, and then tell the others of their node.
     fn meet(&self) -> Result<()> {
         type State = ffi::tandem_team_state;
         let core = &self.seat.core;
-        let arrived = |at: usize, from: usize| {
-            core.state(at) + (std::mem::offset_of!(State, arrived) + from * size_of::<u64>()) as u64
-        };
-        let word = |at: u64| self.memory.word(at, ffi::TANDEM_WORD_U64).map_err(|at| self.unmapped(at));
         let me = self.seat.me;
         settle();
-        let round = word(core.state(me) + std::mem::offset_of!(State, round) as u64)?;
-        let round = round.change(ffi::TANDEM_AMO_INC, 0, 0) + 1;
-        for pe in 0..core.members.len() {
-            word(arrived(pe, me))?.change(ffi::TANDEM_AMO_SET, round, 0);
-        }
-        for pe in 0..core.members.len() {
-            let theirs = word(arrived(me, pe))?;
-            match self.poll(pe as u32, || theirs.load() >= round) {
-                Ended::Ready => {}
-                Ended::Poisoned => return Err(self.poisoned()),
-                Ended::Expired => {
-                    let seen = theirs.load();
-                    return Err(self.fault(ffi::TANDEM_FAULT_BARRIER, pe as u32, arrived(me, pe), seen, round));
-                }
-            }
+        let count = core.state(me) + std::mem::offset_of!(State, round) as u64;
+        let count = self.memory.word(count, ffi::TANDEM_WORD_U64).map_err(|at| self.unmapped(at))?;
+        let round = count.change(ffi::TANDEM_AMO_INC, 0, 0) + 1;
+        let Some(here) = core.nodes.iter().find(|pes| pes.contains(&me)) else { return Ok(()) };
+        let firsts: Vec<usize> = core.nodes.iter().map(|pes| pes[0]).filter(|&first| first != here[0]).collect();
+        if firsts.is_empty() {
+            self.come(here.iter().copied(), round)?;
+            self.wait_for(here.iter().copied(), round, 1)?;
+        } else if me == here[0] {
+            // Who waits for those who wait for others has more time than these, so that the one who does not come is named.
+            self.wait_for(here[1..].iter().copied(), round, 1)?;
+            self.come(firsts.iter().copied(), round)?;
+            self.wait_for(firsts.into_iter(), round, 2)?;
+            self.come(here[1..].iter().copied(), round)?;
+        } else {
+            self.come([here[0]].into_iter(), round)?;
+            self.wait_for([here[0]].into_iter(), round, 3)?;
         }
         settle();
         Ok(())
     }
 
-    /// Calls `ready` until it is true, the team has a fault, its timeout has passed, or the process of `peer` has left.
-    fn poll(&self, peer: u32, mut ready: impl FnMut() -> bool) -> Ended {
+    /// Where PE `at` is told that PE `from` has come to a barrier.
+    fn arrived(&self, at: usize, from: usize) -> u64 {
+        let offset = std::mem::offset_of!(ffi::tandem_team_state, arrived) + from * size_of::<u64>();
+        self.seat.core.state(at) + offset as u64
+    }
+
+    /// Tells these PEs that this one has come to barrier `round`.
+    fn come(&self, to: impl Iterator<Item = usize>, round: u64) -> Result<()> {
+        let (op, kind, me) = (ffi::TANDEM_AMO_SET, ffi::TANDEM_WORD_U64, self.seat.me);
+        to.into_iter().try_for_each(|pe| {
+            let word = self.arrived(pe, me);
+            self.perform(&Op::Atomic(ffi::tandem_fabric_atomic_args {
+                word,
+                value: round,
+                expected: 0,
+                fetched: 0,
+                op,
+                kind,
+            }))
+        })
+    }
+
+    /// Waits until these PEs have come to barrier `round`, `times` the timeout.
+    fn wait_for(&self, pes: impl Iterator<Item = usize>, round: u64, times: u32) -> Result<()> {
+        for pe in pes {
+            let place = self.arrived(self.seat.me, pe);
+            let theirs = self.memory.word(place, ffi::TANDEM_WORD_U64).map_err(|at| self.unmapped(at))?;
+            match self.poll(pe as u32, times, || theirs.load() >= round) {
+                Ended::Ready => {}
+                Ended::Poisoned => return Err(self.poisoned()),
+                Ended::Expired => {
+                    return Err(self.fault(ffi::TANDEM_FAULT_BARRIER, pe as u32, place, theirs.load(), round));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `ready` until it is true, the team has a fault, its timeout has passed so many times, or the process of `peer` has left.
+    fn poll(&self, peer: u32, times: u32, mut ready: impl FnMut() -> bool) -> Ended {
         let core = &self.seat.core;
         let at = core.state(self.seat.me) + std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
         let begun = Instant::now();
@@ -233,7 +277,7 @@ impl Pe {
                     return Ended::Poisoned;
                 }
                 // Asked before the last look: what one that has left did is there then.
-                let is_over = core.has_left(peer as usize) || begun.elapsed() > core.timeout;
+                let is_over = core.has_left(peer as usize) || begun.elapsed() > core.timeout * times;
                 if is_over && !ready() {
                     return Ended::Expired;
                 }
@@ -284,15 +328,32 @@ impl Pe {
     /// Records a fault of this PE and ends the waits of all that it reaches.
     fn fault(&self, what: i32, peer: u32, place: u64, seen: u64, wanted: u64) -> Error {
         let core = &self.seat.core;
-        core.faults
-            .put(self.seat.me, Record { what: what as u32, waiter: self.seat.me as u32, peer, place, seen, wanted });
+        let record = Record { what: what as u32, waiter: self.seat.me as u32, peer, place, seen, wanted };
+        core.faults.put(self.seat.me, record);
         let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
         for pe in (0..core.members.len()).filter(|&pe| core.apart(self.seat.me, pe).is_none()) {
             if let Ok(word) = self.memory.word(core.state(pe) + poisoned, ffi::TANDEM_WORD_U32) {
                 word.change(ffi::TANDEM_AMO_SET, 1, 0);
             }
         }
+        core.tell(self.seat.me, record);
         self.poisoned()
+    }
+
+    /// The fault of a PE of another node that has not done what it was asked for; no fault where its process has left.
+    fn lost(&self, lost: Lost) -> Error {
+        let core = &self.seat.core;
+        let Some(far) = self.memory.far() else { return self.poisoned() };
+        let peer = core.members.iter().position(|&pe| pe == lost.pe).unwrap_or(crate::MAX_PES) as u32;
+        match lost.why {
+            Failure::Late(waited) => {
+                self.fault(ffi::TANDEM_FAULT_COPY, peer, lost.place, waited.as_millis() as u64, lost.bytes)
+            }
+            Failure::Closed => match far.group().ended(lost.pe, LEARN) {
+                Some(End::Left) => far.error("access of symmetric memory", lost),
+                _ => self.fault(ffi::TANDEM_FAULT_PROCESS, peer, lost.place, 0, 0),
+            },
+        }
     }
 
     /// The error of the team's fault.

@@ -283,6 +283,10 @@ impl OneSided for Queue {
         !self.is_recording()
     }
 
+    fn is_queue(&self) -> bool {
+        true
+    }
+
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()> {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
             kept.extend(keep.iter().map(|&memory| -> KeepAlive { memory.clone() }));

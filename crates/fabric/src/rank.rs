@@ -4,7 +4,7 @@ use crate::bound::{self, Late, Watch};
 use crate::fault::{Fault, Record};
 use crate::machine::{CommandQueue, Faults, Seat, RECORD_WORDS};
 use crate::op::Op;
-use crate::process::{Group, Process, Watcher};
+use crate::process::{Group, Process, Told, Watcher};
 use crate::world::{Allocation, World};
 use crate::{ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
@@ -42,6 +42,8 @@ pub(crate) struct TeamState {
     pub(crate) pretend: Option<Arc<sim::Memory>>,
     /// By PE of the team: which PE of the world it is.
     pub(crate) members: Vec<usize>,
+    /// By node: the team's PEs that are there.
+    pub(crate) nodes: Vec<Vec<usize>>,
     /// The first PE that does not reach another one, and that one, if there are such.
     refused: Option<(usize, usize)>,
     /// A tandem_team_state on each PE, and behind it a word for what the host fetches, room for a record of a fault, and the boxes.
@@ -64,13 +66,27 @@ pub struct TeamRank {
 }
 
 impl TeamRank {
-    /// The address of `memory` on the team's PE `pe`, which this PE reaches.
-    pub(crate) fn place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+    /// The address of `memory` on the team's PE `pe`, which this PE reaches; by a queue one of another node too (`by_queue`).
+    pub(crate) fn place<T: Pod>(
+        &self,
+        op: &'static str,
+        memory: &Symmetric<T>,
+        pe: usize,
+        by_queue: bool,
+    ) -> Result<u64> {
         let core = &self.core;
         core.check()?;
         core.member(op, pe)?;
-        core.reach(self.me, pe)?;
+        self.reach(pe, by_queue)?;
         core.address(op, memory, pe)
+    }
+
+    /// Says with the reason if this PE does not reach the memory of `pe`.
+    fn reach(&self, pe: usize, by_queue: bool) -> Result<()> {
+        if by_queue && self.core.is_far(self.me, pe) {
+            return Ok(());
+        }
+        self.core.reach(self.me, pe)
     }
 
     /// The step that copies to `to` from `from`, each of a PE of the team, one of which is this one. Where they do not reach each other it
@@ -80,13 +96,13 @@ impl TeamRank {
         op: &'static str,
         (to, target): (&Symmetric<T>, usize),
         (from, source): (&Symmetric<T>, usize),
-        may_cross: bool,
+        (may_cross, by_queue): (bool, bool),
     ) -> Result<Op> {
         same_length(op, to, from)?;
         let core = &self.core;
         core.check()?;
         [target, source].into_iter().try_for_each(|pe| core.member(op, pe))?;
-        let is_reached = [target, source].into_iter().try_for_each(|pe| core.reach(self.me, pe));
+        let is_reached = [target, source].into_iter().try_for_each(|pe| self.reach(pe, by_queue));
         let (place, origin) = (core.address(op, to, target)?, core.address(op, from, source)?);
         let bytes = to.bytes();
         match is_reached {
@@ -103,7 +119,7 @@ impl TeamRank {
 
     /// The address of this PE's own part of `memory`.
     pub(crate) fn own<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>) -> Result<u64> {
-        self.place(op, memory, self.me)
+        self.place(op, memory, self.me, false)
     }
 }
 
@@ -132,10 +148,26 @@ impl TeamState {
         let faults = world.machine.faults(&members.iter().map(place).collect::<Vec<_>>())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
         let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
+        let node = |pe: usize| world.links.node(members[pe]);
+        let last = (0..members.len()).map(node).max().unwrap_or(0);
+        let of = |at: usize| (0..members.len()).filter(|&pe| node(pe) == at).collect::<Vec<_>>();
+        let nodes = (0..=last).map(of).filter(|pes| !pes.is_empty()).collect();
         let (fetching, dead, watches, farewells) = Default::default();
         let group = world.group.clone();
-        let team =
-            TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, farewells, timeout };
+        let team = TeamState {
+            world,
+            pretend,
+            members,
+            nodes,
+            refused,
+            state,
+            fetching,
+            faults,
+            dead,
+            watches,
+            farewells,
+            timeout,
+        };
         let team = Arc::new(team);
         if let Some(group) = group {
             let watcher: Arc<dyn Watcher> = team.clone();
@@ -211,6 +243,17 @@ impl TeamState {
         self.refused.map_or(Ok(()), |(from, to)| self.reach(from, to))
     }
 
+    /// Fails unless the barriers of queues work for all PEs of the team: those of a node reach each other.
+    pub(crate) fn all_meet(&self, by_queue: bool) -> Result<()> {
+        let far = |(from, to)| by_queue && self.is_far(from, to);
+        self.refused.filter(|&pair| !far(pair)).map_or(Ok(()), |(from, to)| self.reach(from, to))
+    }
+
+    /// Whether two of the team's PEs are on different nodes.
+    pub(crate) fn is_far(&self, a: usize, b: usize) -> bool {
+        self.world.links.is_far(self.members[a], self.members[b])
+    }
+
     /// The address of `memory` on the team's PE `pe`.
     pub(crate) fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
         if !Arc::ptr_eq(&memory.memory().world, &self.world) {
@@ -261,13 +304,22 @@ impl TeamState {
     pub(crate) fn give_up(&self, pe: usize, record: Record) -> Result<()> {
         self.faults.put(pe, record);
         self.poison(0..self.members.len());
+        self.tell(pe, record);
         self.check()
+    }
+
+    /// Tells other nodes of a fault of PE `pe`: they see no record.
+    pub(crate) fn tell(&self, pe: usize, record: Record) {
+        if let Some(group) = self.group() {
+            group.tell(&Told { team: self.state.offset().unwrap_or(0), pe, record });
+        }
     }
 
     /// Ends the waits of these PEs.
     fn poison(&self, pes: impl Iterator<Item = usize>) {
         let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
-        for pe in pes {
+        let near = self.local().next();
+        for pe in pes.filter(|&pe| near.is_none_or(|near| !self.is_far(near, pe))) {
             // The fault stands and is what is reported; on a device that has failed nothing waits.
             let _ = self.world.machine.write(self.members[pe], self.state(pe) + poisoned, &1u32.to_ne_bytes());
         }
@@ -357,6 +409,14 @@ impl Watcher for TeamState {
         let what = ffi::TANDEM_FAULT_PROCESS as u32;
         self.faults
             .put(waiter, Record { what, waiter: waiter as u32, peer: peer as u32, place: 0, seen: 0, wanted: 0 });
+        self.poison(self.local());
+    }
+
+    fn told(&self, told: &Told) {
+        if self.state.offset() != Some(told.team) || told.pe >= self.members.len() {
+            return;
+        }
+        self.faults.put(told.pe, told.record);
         self.poison(self.local());
     }
 

@@ -65,8 +65,9 @@ impl Team {
         }
         let patience = options.timeout.min(LONGEST_TIMEOUT);
         let group = Group::meet(meeting, pes, &format!("{options:?}"), patience)?;
-        let (window, caps, links) = shape(group.count(), &options, 16 << 30)?;
-        let machine = Arc::new(sim::Machine::shared(group.count(), window));
+        let (window, caps, mut links) = shape(group.count(), &options, 16 << 30)?;
+        links.divide(group.nodes());
+        let machine = Arc::new(sim::Machine::shared(&group, window)?);
         let memory = machine.memory().clone();
         let world = World::new(machine, window, caps, links, options.initial, Some(group.clone()))?;
         let membership = Membership::new(&world, group, patience);
@@ -93,6 +94,12 @@ impl Team {
         let op = "open a team of GPUs";
         if devices.is_empty() || !options.apart.is_empty() {
             return Err(Error::invalid(op, "a process of a team has at least one GPU, and none of its PEs are apart"));
+        }
+        if meeting.nodes() > 1 {
+            return Err(Error::invalid(
+                op,
+                "GPUs of several nodes are no team yet: open one of pretend PEs (Team::sim_in), or one for each node",
+            ));
         }
         let patience = options.timeout.min(LONGEST_TIMEOUT);
         let group = Group::meet(meeting, devices.len(), &format!("GPUs, {options:?}"), patience)?;
@@ -338,7 +345,8 @@ impl Team {
         if to.len() != from.len() {
             return Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())));
         }
-        self.core().world.machine.write(self.members()[pe], at, bytemuck::cast_slice(from))
+        let written = self.core().world.machine.write(self.members()[pe], at, bytemuck::cast_slice(from));
+        written.map_err(|error| self.core().check().err().unwrap_or(error))
     }
 
     /// PE `pe`'s elements. In no order with what queues do meanwhile: synchronize what writes them first.
@@ -352,7 +360,8 @@ impl Team {
         let full = |_| Error::invalid(op, format!("no host memory for {} bytes", from.bytes()));
         out.try_reserve_exact(from.len()).map_err(full)?;
         out.resize(from.len(), T::zeroed());
-        self.core().world.machine.read(self.members()[pe], at, bytemuck::cast_slice_mut(&mut out))?;
+        let read = self.core().world.machine.read(self.members()[pe], at, bytemuck::cast_slice_mut(&mut out));
+        read.map_err(|error| self.core().check().err().unwrap_or(error))?;
         Ok(out)
     }
 
@@ -366,7 +375,7 @@ impl Team {
         let seat = TeamRank { core: self.core().clone(), me: pe };
         let here = self.core().world.stand_in(self.members()[pe]);
         let old = self.core().state_in(here) + FETCHED;
-        let args = atomic_args(&seat, "atomic", word, atomic, pe, old)?;
+        let args = atomic_args((&seat, true), "atomic", word, atomic, pe, old)?;
         let world = &self.core().world;
         let _alone = self.core().fetching.lock().unwrap_or_else(PoisonError::into_inner);
         let service = world.service(here);

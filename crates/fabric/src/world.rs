@@ -156,6 +156,14 @@ impl World {
         }
     }
 
+    /// Says with the reason if there are several nodes.
+    pub(crate) fn of_one_node(&self, op: &'static str) -> Result<()> {
+        match self.group.as_ref().and_then(|group| group.transport()) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(op, "a team of several nodes cannot do that")),
+        }
+    }
+
     /// A new queue.
     pub(crate) fn command_queue(
         &self,
@@ -228,8 +236,8 @@ impl World {
         Ok(())
     }
 
-    /// Puts memory behind every window, from `from` to `to`; `done` gets the PEs that have it, also after an error. A process makes that of
-    /// its own PEs, hands it to the others, and takes theirs. All come to the same end.
+    /// Puts memory behind every window of this node, from `from` to `to`; `done` gets the PEs that have it, also after an error. A process
+    /// makes that of its own PEs, hands it to the others of its node, and takes theirs. All, of other nodes too, come to the same end.
     fn give(&self, from: u64, to: u64, done: &mut Vec<usize>) -> Result<()> {
         let mut memory = Vec::new();
         let made = self.local.clone().try_for_each(|pe| {
@@ -239,7 +247,8 @@ impl World {
         });
         let Some(group) = &self.group else { return made };
         let given = self.agree(group, to, made, memory)?;
-        let others = group.pes().iter().zip(given).filter(|(pes, _)| **pes != self.local);
+        let near = group.near();
+        let others = group.pes().iter().zip(given).filter(|(pes, _)| **pes != self.local && near.contains(&pes.start));
         let mut pieces = others.flat_map(|(pes, memory)| pes.clone().zip(memory));
         let taken = pieces.try_for_each(|(pe, memory)| {
             self.machine.import(pe, from, to, memory)?;
@@ -247,7 +256,7 @@ impl World {
             Ok(())
         });
         let all =
-            if done.len() == self.pes() { Ok(()) } else { Err(Error::invalid(GROW, "a process gave too little")) };
+            if done.len() == near.len() { Ok(()) } else { Err(Error::invalid(GROW, "a process gave too little")) };
         self.agree(group, to, taken.and(all), Vec::new()).map(drop)
     }
 

@@ -99,7 +99,7 @@ pub(crate) fn launch(py: Python<'_>, processes: usize, command: Vec<OsString>) -
         *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = signals.err();
         is_asked
     };
-    let end = py.detach(|| tandem_fabric::launch(&Launch { command, processes }, asked));
+    let end = py.detach(|| tandem_fabric::launch(&Launch { command, processes, node: None }, asked));
     if let Some(error) = interrupt.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }

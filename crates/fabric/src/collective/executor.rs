@@ -106,6 +106,10 @@ impl Executor {
         let (op, core) = ("collective", self.planner.team.core());
         let memory = core.pretend.as_ref().ok_or_else(|| Error::invalid(op, "the PEs are no pretend ones"))?;
         let counters = self.planner.team.alloc::<u64>(Run::<Word>::words(&bounds))?;
+        if core.local().next().is_none() {
+            // A job of another node, whose memory may not be here: this process has only agreed on it.
+            return Ok(Table::new(vec![None; core.members.len()], vec![counters.cast()?, staging], None, bounds));
+        }
         let at = core.address(op, &counters, 0)?;
         let words = (0..counters.len() as u64).map(|i| memory.word(at + 8 * i, ffi::TANDEM_WORD_U64));
         let words = words.collect::<std::result::Result<Vec<Word>, _>>();

@@ -27,6 +27,7 @@ pub mod worker;
 pub(crate) use check::predict_each;
 pub use check::{check, predict};
 pub use direct::direct;
+pub(crate) use element::combine;
 pub use element::{Combine, Kind, Number};
 pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};

@@ -1,11 +1,13 @@
 //! The processes of a world: what they agree on, and who of them is gone.
 
 use super::meeting::{Meeting, Met};
-use super::message::{bye, decode, gave_up, Message, Parcel};
-use super::socket::{ready, Socket};
+use super::message::{bye, decode, fault, gave_up, Message, Parcel, Told};
+use super::socket::{ready, Line};
+use super::transport::{serve, Busy, Target, Tcp, Transport};
 use super::Process;
 use crate::{Error, Result};
 use std::collections::VecDeque;
+use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -26,6 +28,18 @@ pub(crate) trait Watcher: Send + Sync {
 
     /// A process has said farewell: [`Group::has_left`] says so of its PEs.
     fn left(&self);
+
+    /// A team had a fault on another node.
+    fn told(&self, told: &Told);
+}
+
+/// How a process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It said farewell.
+    Left,
+    /// It did not.
+    Lost,
 }
 
 /// The processes of a world, this one among them. Every two of them are joined by a socket, which is closed when one of them ends,
@@ -36,7 +50,14 @@ pub(crate) struct Group {
     /// By rank: the PEs.
     pes: Vec<Range<usize>>,
     /// By rank; none to itself.
-    sockets: Vec<Option<Arc<Socket>>>,
+    lines: Vec<Option<Arc<Line>>>,
+    /// The ranks of this node.
+    near: Range<usize>,
+    /// Reaches the memory of other nodes' processes; none where there are no other nodes.
+    transport: Option<Arc<Tcp>>,
+    /// Streams on which other nodes' processes ask for this one's memory.
+    serves: Vec<TcpStream>,
+    busy: Arc<Busy>,
     shared: Arc<Shared>,
     /// The number of the last exchange.
     step: Mutex<u64>,
@@ -67,14 +88,6 @@ struct State {
     is_over: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum End {
-    /// It said farewell.
-    Left,
-    /// It did not.
-    Lost,
-}
-
 impl Group {
     /// Meets the others. `pes` is how many PEs this process has, `terms` what must be the same for all, and `patience` how long
     /// another one is waited for in an exchange.
@@ -83,7 +96,7 @@ impl Group {
     /// As of [`Meeting`]; other terms; more PEs than a world has.
     pub(crate) fn meet(meeting: Meeting, pes: usize, terms: &str, patience: Duration) -> Result<Arc<Self>> {
         let op = "open a team of several processes";
-        let Met { me, processes, sockets } = meeting.meet(patience)?;
+        let Met { me, processes, lines, asks, serves, near } = meeting.meet(patience)?;
         let count = processes.len();
         let state = State {
             processes: processes.clone(),
@@ -100,10 +113,13 @@ impl Group {
             telling: Mutex::new(()),
             listener: OnceLock::new(),
         });
-        let sockets: Vec<Option<Arc<Socket>>> = sockets.into_iter().map(|socket| socket.map(Arc::new)).collect();
-        let open: Vec<(usize, Arc<Socket>)> =
-            sockets.iter().enumerate().filter_map(|(rank, socket)| Some((rank, socket.clone()?))).collect();
-        let mut group = Group { me, processes, pes: Vec::new(), sockets, shared, step: Mutex::new(0), patience };
+        let lines: Vec<Option<Arc<Line>>> = lines.into_iter().map(|line| line.map(Arc::new)).collect();
+        let open: Vec<(usize, Arc<Line>)> =
+            lines.iter().enumerate().filter_map(|(rank, line)| Some((rank, line.clone()?))).collect();
+        let transport = (near.len() < count).then(|| Arc::new(Tcp::new(asks, patience)));
+        let (busy, step) = Default::default();
+        let mut group =
+            Group { me, processes, pes: Vec::new(), lines, near, transport, serves, busy, shared, step, patience };
         let shared = group.shared.clone();
         let failed = |error: std::io::Error| Error::processes(op, format!("no thread: {error}"));
         std::thread::Builder::new().name("processes".into()).spawn(move || shared.listen(open)).map_err(failed)?;
@@ -142,7 +158,57 @@ impl Group {
 
     /// The process that has PE `pe` of the world.
     pub(crate) fn process_of(&self, pe: usize) -> Option<Process> {
-        self.pes.iter().position(|pes| pes.contains(&pe)).map(|rank| self.processes[rank])
+        self.rank_of(pe).map(|rank| self.processes[rank])
+    }
+
+    /// The rank of the process that has PE `pe` of the world.
+    pub(crate) fn rank_of(&self, pe: usize) -> Option<usize> {
+        self.pes.iter().position(|pes| pes.contains(&pe))
+    }
+
+    /// The PEs of this node: they are of consecutive processes.
+    pub(crate) fn near(&self) -> Range<usize> {
+        self.pes[self.near.start].start..self.pes[self.near.end - 1].end
+    }
+
+    /// By PE of the world: its node.
+    pub(crate) fn nodes(&self) -> Vec<usize> {
+        let by_rank = self.pes.iter().enumerate();
+        by_rank.flat_map(|(rank, pes)| pes.clone().map(move |_| rank / self.near.len())).collect()
+    }
+
+    /// The way to the memory of other nodes, if there are such.
+    pub(crate) fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.transport.clone().map(|transport| -> Arc<dyn Transport> { transport })
+    }
+
+    /// Answers what other nodes' processes ask of `target` from here on.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(crate) fn serve(&self, target: &Arc<dyn Target>) -> Result<()> {
+        let failed = |error: std::io::Error| Error::processes("answer other nodes", error.to_string());
+        for tcp in &self.serves {
+            let (tcp, target, busy) = (tcp.try_clone().map_err(failed)?, target.clone(), self.busy.clone());
+            let work = move || serve(tcp, &*target, &busy);
+            std::thread::Builder::new().name("answers".into()).spawn(work).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the processes of other nodes of a fault.
+    pub(crate) fn tell(&self, told: &Told) {
+        let far = self.lines.iter().flatten().filter(|line| line.is_far());
+        // Who cannot be told is gone, which is a fault too.
+        far.for_each(|line| _ = line.send(&fault(told), &[]));
+    }
+
+    /// How the process of PE `pe` has ended, once that is known and for `patience` at most: its streams may close before its farewell is read.
+    pub(crate) fn ended(&self, pe: usize, patience: Duration) -> Option<End> {
+        let rank = self.rank_of(pe)?;
+        let state = lock(&self.shared.state);
+        let waiting = self.shared.changed.wait_timeout_while(state, patience, |state| state.ends[rank].is_none());
+        waiting.unwrap_or_else(PoisonError::into_inner).0.ends[rank]
     }
 
     /// Tells all what `mine` says, and returns what each says, by rank. All processes must call this in the same order.
@@ -163,7 +229,7 @@ impl Group {
         let bytes = mine.encode(*step);
         let memory: Vec<_> = mine.memory.iter().map(AsFd::as_fd).collect();
         // Who cannot be told is gone, which the thread that listens finds out, or late.
-        self.sockets.iter().flatten().for_each(|socket| _ = socket.send(&bytes, &memory));
+        self.lines.iter().flatten().for_each(|line| _ = line.send(&bytes, &memory));
         drop(memory);
         let end = Instant::now() + self.patience;
         let about = mine.text.clone();
@@ -173,7 +239,7 @@ impl Group {
                 let reason = format!("{} waited in vain ({about}): {why}", self.processes[self.me]);
                 lock(&self.shared.state).broken.get_or_insert(reason);
                 let told = gave_up(&why);
-                self.sockets.iter().flatten().for_each(|socket| _ = socket.send(&told, &[]));
+                self.lines.iter().flatten().for_each(|line| _ = line.send(&told, &[]));
                 return Err(Error::processes(op, why));
             }
         };
@@ -229,7 +295,7 @@ impl Group {
 
     /// Whether the process of PE `pe` has said farewell: it does nothing any more, and all that it did is done.
     pub(crate) fn has_left(&self, pe: usize) -> bool {
-        let Some(rank) = self.pes.iter().position(|pes| pes.contains(&pe)) else { return false };
+        let Some(rank) = self.rank_of(pe) else { return false };
         lock(&self.shared.state).ends[rank] == Some(End::Left)
     }
 
@@ -262,11 +328,14 @@ impl Group {
         if was_over {
             return;
         }
-        let sockets = || self.sockets.iter().flatten();
+        let lines = || self.lines.iter().flatten();
         if says_bye {
-            sockets().for_each(|socket| _ = socket.send(&bye(), &[]));
+            // Who has asked for something goes on with the answer.
+            self.busy.wait(self.patience);
+            lines().for_each(|line| _ = line.send(&bye(), &[]));
         }
-        sockets().for_each(|socket| socket.close());
+        lines().for_each(|line| line.close());
+        self.serves.iter().for_each(|tcp| _ = tcp.shutdown(Shutdown::Both));
         // A watcher that is being told may hold the last handle to GPUs, which must not be used while the process ends.
         if self.shared.listener.get() != Some(&std::thread::current().id()) {
             drop(lock(&self.shared.telling));
@@ -282,20 +351,20 @@ impl Drop for Group {
 
 impl Shared {
     /// Takes what comes until all are gone.
-    fn listen(&self, mut open: Vec<(usize, Arc<Socket>)>) {
+    fn listen(&self, mut open: Vec<(usize, Arc<Line>)>) {
         let _ = self.listener.set(std::thread::current().id());
         while !open.is_empty() {
-            let Ok(found) = ready(open.iter().map(|(_, socket)| &**socket)) else { break };
+            let Ok(found) = ready(open.iter().map(|(_, line)| &**line)) else { break };
             let mut found = found.into_iter();
-            open.retain(|(rank, socket)| !found.next().unwrap_or(true) || self.take(*rank, socket));
+            open.retain(|(rank, line)| !found.next().unwrap_or(true) || self.take(*rank, line));
         }
         // Without ears nobody is known to be there.
         open.into_iter().for_each(|(rank, _)| self.ended(rank, End::Lost));
     }
 
     /// Takes a message: whether there may be more.
-    fn take(&self, rank: usize, socket: &Socket) -> bool {
-        let message = socket.receive().ok().flatten().and_then(|(bytes, memory)| decode(&bytes, memory));
+    fn take(&self, rank: usize, line: &Line) -> bool {
+        let message = line.receive().ok().flatten().and_then(|(bytes, memory)| decode(&bytes, memory));
         match message {
             // One that has said something waits for this one's answer before it says the next.
             Some(Message::Parcel(step, parcel)) if lock(&self.state).parcels[rank].len() < MOST_AHEAD => {
@@ -311,13 +380,18 @@ impl Shared {
                 self.changed.notify_all();
                 true
             }
+            Some(Message::Fault(told)) if line.is_far() => {
+                let watchers: Vec<_> = lock(&self.state).watchers.iter().filter_map(Weak::upgrade).collect();
+                watchers.into_iter().for_each(|watcher| watcher.told(&told));
+                true
+            }
             Some(Message::Bye) => {
                 self.ended(rank, End::Left);
                 false
             }
             _ => {
                 // Closed, or not one of ours: what it will do next nobody knows.
-                socket.close();
+                line.close();
                 self.ended(rank, End::Lost);
                 false
             }
@@ -332,7 +406,7 @@ impl Shared {
             return;
         }
         let watchers: Vec<_> = state.watchers.iter().filter_map(Weak::upgrade).collect();
-        state.ends[rank] = Some(how.clone());
+        state.ends[rank] = Some(how);
         let pes = state.pes[rank].clone();
         drop(state);
         self.changed.notify_all();

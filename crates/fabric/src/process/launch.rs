@@ -26,8 +26,22 @@ const LINE: u64 = 64 << 10;
 pub struct Launch {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// How many processes of it.
+    /// How many processes of it, on this node.
     pub processes: usize,
+    /// Which of several nodes this is.
+    pub node: Option<Node>,
+}
+
+/// One of several nodes, each of which starts as many processes. The secret of the meeting is in the environment of all
+/// ([`Meeting::NODES`]).
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its number, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+    /// Where process 0, which is of node 0, listens: `HOST:PORT`.
+    pub address: String,
 }
 
 /// How it ended; no process is left in any case.
@@ -63,7 +77,16 @@ impl Launched {
 /// # Errors
 /// No processes, or more than [`crate::MAX_PES`]; the program cannot be started: then none is left.
 pub fn launch(what: &Launch, asked: impl Fn() -> bool) -> Result<Launched> {
-    let Launch { command, processes } = what;
+    let Launch { command, processes, node } = what;
+    let (node, nodes) = node.as_ref().map_or((0, 1), |node| (node.index, node.count));
+    let all = processes.saturating_mul(nodes);
+    if node >= nodes || all > crate::MAX_PES {
+        let most = crate::MAX_PES;
+        return Err(Error::processes(
+            OP,
+            format!("node {node} of {nodes} with {processes} processes; there are at most {most} in all"),
+        ));
+    }
     if !(1..=crate::MAX_PES).contains(processes) {
         return Err(Error::processes(OP, format!("{processes} processes; there are 1 to {}", crate::MAX_PES)));
     }
@@ -72,12 +95,26 @@ pub fn launch(what: &Launch, asked: impl Fn() -> bool) -> Result<Launched> {
     };
     let place = Meeting::unique();
     let (ended, ends) = channel();
-    let mut running = Running { children: Vec::new(), place: place.clone() };
+    let mut running = Running {
+        children: Vec::new(),
+        place: place.clone(),
+        first: node * processes,
+        node: what.node.as_ref().map(|_| node),
+    };
     let (rank_name, size_name) = Meeting::RANK_AND_SIZE;
-    for rank in 0..*processes {
+    let first = node * processes;
+    // Found out here, and not once by each process.
+    if let Some(node) = &what.node {
+        let secret = std::env::var(Meeting::NODES.2).unwrap_or_default();
+        Meeting::new(&place, first, all)?.across(nodes, &node.address, &secret)?;
+    }
+    for rank in first..first + processes {
         let mut command = Command::new(program);
         command.args(args).env(Meeting::PLACE, &place);
-        command.env(rank_name, rank.to_string()).env(size_name, processes.to_string());
+        command.env(rank_name, rank.to_string()).env(size_name, all.to_string());
+        if let Some(node) = &what.node {
+            command.env(Meeting::NODES.0, nodes.to_string()).env(Meeting::NODES.1, &node.address);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let parent = process::getpid();
         let with_parent = move || {
@@ -138,6 +175,9 @@ fn pass_on(rank: usize, from: impl Read + Send + 'static, is_error: bool, ended:
 struct Running {
     children: Vec<Option<Child>>,
     place: String,
+    /// The rank of the first.
+    first: usize,
+    node: Option<usize>,
 }
 
 fn pid(child: &Child) -> Option<Pid> {
@@ -156,9 +196,9 @@ impl Running {
         let mut end = Launched::Done;
         let mut last = None;
         while self.children.iter().any(Option::is_some) {
-            for rank in 0..self.children.len() {
-                let Some(child) = self.children[rank].take_if(|child| has_ended(child)) else { continue };
-                let process = Process { rank, pid: child.id() };
+            for (i, slot) in self.children.iter_mut().enumerate() {
+                let Some(child) = slot.take_if(|child| has_ended(child)) else { continue };
+                let process = Process { rank: self.first + i, pid: child.id(), node: self.node };
                 let status = reap(child);
                 if end == Launched::Done && !status.is_some_and(|status| status.success()) {
                     end = Launched::Failed(process, status.unwrap_or_default());

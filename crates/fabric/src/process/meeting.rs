@@ -1,15 +1,18 @@
 //! How the processes of a team find each other.
 //!
-//! They meet in a folder that only their user may enter. Each listens there at a socket with its rank for a name, and is joined by all of
-//! higher rank; when all are there the sockets' names and the folder go.
+//! Those of a node meet in a folder that only their user may enter. Each listens there at a socket with its rank for a name, and is joined
+//! by all of higher rank; when all are there the sockets' names and the folder go. Then they meet those of other nodes ([`super::nodes`]).
 
-use super::socket::{Peer, Socket};
+use super::nodes::{Far, Me, Nodes};
+use super::socket::{Line, Peer, Socket};
+use super::stream::Secret;
 use super::Process;
 use crate::{Error, Result};
 use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +42,8 @@ pub struct Meeting {
     rank: usize,
     size: usize,
     within: Duration,
+    /// The nodes, if there are several.
+    nodes: Option<Nodes>,
     /// What this process says that it is; tests say other things.
     pub(super) version: String,
 }
@@ -54,7 +59,12 @@ pub(super) struct Met {
     pub(super) me: usize,
     pub(super) processes: Vec<Process>,
     /// By rank; none to itself.
-    pub(super) sockets: Vec<Option<Socket>>,
+    pub(super) lines: Vec<Option<Line>>,
+    /// By rank: for processes of other nodes, the streams on which this one asks, and those on which it is asked.
+    pub(super) asks: Vec<Option<TcpStream>>,
+    pub(super) serves: Vec<TcpStream>,
+    /// The ranks of this node.
+    pub(super) near: Range<usize>,
 }
 
 /// What a process says of itself.
@@ -87,6 +97,8 @@ impl Meeting {
     pub const PLACE: &str = "TANDEM_MEET";
     /// The variables that say which process this is, and how many there are.
     pub const RANK_AND_SIZE: (&str, &str) = LAUNCHERS[0];
+    /// The variables that say how many nodes there are, where process 0 listens, and the secret ([`Meeting::across`]).
+    pub const NODES: (&str, &str, &str) = ("TANDEM_NODES", "TANDEM_NODES_AT", "TANDEM_NODES_SECRET");
 
     /// Process `rank` of `size` that meet at `place`.
     ///
@@ -105,12 +117,39 @@ impl Meeting {
             }
         };
         let version = env!("CARGO_PKG_VERSION").into();
-        Ok(Meeting { place, rank, size, within: Duration::from_secs(60), version })
+        Ok(Meeting { place, rank, size, within: Duration::from_secs(60), nodes: None, version })
+    }
+
+    /// Of processes on `nodes` nodes, which are sets of processes that share memory: each has as many as every other, with ranks that
+    /// follow each other, and a place of its own, a folder. Process 0 listens at `address` (`HOST:PORT`), where the others reach it by TCP; from
+    /// there on each listens at a port that it is given. All know the `secret`, which lets no stranger in; it is not sent. What they send is
+    /// not encrypted: use it in a network that you trust.
+    ///
+    /// # Errors
+    /// No nodes, or processes that do not divide among them; a place that is no folder; an address without a port; a secret of fewer than 16
+    /// characters.
+    pub fn across(mut self, nodes: usize, address: &str, secret: &str) -> Result<Self> {
+        if nodes == 0 || !self.size.is_multiple_of(nodes) {
+            let problem = format!("{} processes on {nodes} nodes; each node has as many as every other", self.size);
+            return Err(failed(problem));
+        }
+        if !matches!(self.place, Place::Folder(_)) {
+            return Err(failed("the processes of a node meet in a folder where there are several nodes"));
+        }
+        if address.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+            return Err(failed(format!("the address {address:?} of process 0 is not HOST:PORT")));
+        }
+        let guessed =
+            || failed("the secret of the meeting has fewer than 16 characters; make one with: openssl rand -hex 16");
+        let secret = Secret::new(secret).ok_or_else(guessed)?;
+        self.nodes = (nodes > 1).then(|| Nodes { count: nodes, address: address.into(), secret });
+        Ok(self)
     }
 
     /// The meeting that the environment names; `None` where this process was started alone. `tandem run` sets `TANDEM_RANK`,
     /// `TANDEM_SIZE` and `TANDEM_MEET`. Without the first two, those of Open MPI, PMI and Slurm count; a place that is not named follows
-    /// from the name of PMIx's job or the number of Slurm's step.
+    /// from the name of PMIx's job or the number of Slurm's step. Where there are several nodes `TANDEM_NODES`, `TANDEM_NODES_AT` and
+    /// `TANDEM_NODES_SECRET` say so.
     ///
     /// # Errors
     /// A variable is no number, or is missing; processes on other hosts.
@@ -129,13 +168,19 @@ impl Meeting {
                 (None, None) => continue,
                 _ => return Err(failed(format!("{rank} and {size} go together, and one of them is not set"))),
             };
+            let nodes = number(Self::NODES.0)?.unwrap_or(1);
+            let hint = format!("or {}, {} and {} are set", Self::NODES.0, Self::NODES.1, Self::NODES.2);
             for (all, local) in HERE.iter().filter(|(all, _)| *all == size) {
-                if number(local)?.is_some_and(|local| local != of) {
-                    return Err(failed(format!("{all} and {local} differ: all processes of a team are of one host")));
+                if nodes == 1 && number(local)?.is_some_and(|local| local != of) {
+                    return Err(failed(format!(
+                        "{all} and {local} differ: all processes of a team are of one host, {hint}"
+                    )));
                 }
             }
-            if size == "SLURM_NTASKS" && number("SLURM_NNODES")?.is_some_and(|nodes| nodes > 1) {
-                return Err(failed("SLURM_NNODES is above 1: all processes of a team are of one host"));
+            if nodes == 1 && size == "SLURM_NTASKS" && number("SLURM_NNODES")?.is_some_and(|nodes| nodes > 1) {
+                return Err(failed(format!(
+                    "SLURM_NNODES is above 1: all processes of a team are of one host, {hint}"
+                )));
             }
             let slurm = || Some(format!("slurm-{}-{}", get("SLURM_JOB_ID")?, get("SLURM_STEP_ID")?));
             let named = || {
@@ -146,7 +191,14 @@ impl Meeting {
             let unnamed =
                 || failed(format!("{rank} is set, and {} is not: it names where the processes meet", Self::PLACE));
             let place = get(Self::PLACE).or_else(named).ok_or_else(unnamed)?;
-            return Self::new(&place, here, of).map(Some);
+            let meeting = Self::new(&place, here, of)?;
+            if nodes == 1 {
+                return Ok(Some(meeting));
+            }
+            let set = |name: &str| {
+                get(name).ok_or_else(|| failed(format!("{} is above 1, and {name} is not set", Self::NODES.0)))
+            };
+            return meeting.across(nodes, &set(Self::NODES.1)?, &set(Self::NODES.2)?).map(Some);
         }
         Ok(None)
     }
@@ -172,6 +224,23 @@ impl Meeting {
     /// How many processes meet.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// How many nodes they are on.
+    pub fn nodes(&self) -> usize {
+        self.nodes.as_ref().map_or(1, |nodes| nodes.count)
+    }
+
+    /// The ranks of this process's node.
+    fn near(&self) -> Range<usize> {
+        let each = self.size / self.nodes();
+        let first = self.rank / each * each;
+        first..first + each
+    }
+
+    /// A process of this node.
+    fn process(&self, rank: usize, pid: u32) -> Process {
+        Process { rank, pid, node: self.nodes.is_some().then(|| self.rank * self.nodes() / self.size) }
     }
 
     /// Waits until all are there. `patience` is how long a message may take to leave later.
@@ -204,9 +273,10 @@ impl Meeting {
     }
 
     fn gather(&self, folder: &Path, door: &Socket, user: u32, end: Instant, patience: Duration) -> Result<Met> {
-        let mut processes = vec![Process { rank: self.rank, pid: std::process::id() }; self.size];
+        let near = self.near();
+        let mut processes = vec![self.process(self.rank, std::process::id()); self.size];
         let mut sockets: Vec<Option<Socket>> = (0..self.size).map(|_| None).collect();
-        for rank in 0..self.rank {
+        for rank in near.start..self.rank {
             let (socket, other) = loop {
                 let absent = || self.late(&[rank], folder);
                 match Socket::connect(&folder.join(rank.to_string())) {
@@ -223,25 +293,37 @@ impl Meeting {
                 }
             };
             self.admit(rank..rank + 1, &sockets, &other)?;
-            processes[rank].rank = rank;
-            processes[rank].pid = other.pid;
+            processes[rank] = self.process(rank, other.pid);
             sockets[rank] = Some(socket);
         }
-        while let Some(missing) = (self.rank + 1..self.size).find(|&rank| sockets[rank].is_none()) {
+        while let Some(missing) = (self.rank + 1..near.end).find(|&rank| sockets[rank].is_none()) {
             let lost = |error: std::io::Error| failed(format!("{}: {error}", folder.display()));
             let Some(socket) = door.accept(end).map_err(lost)? else {
-                let absent: Vec<usize> = (missing..self.size).filter(|&rank| sockets[rank].is_none()).collect();
+                let absent: Vec<usize> = (missing..near.end).filter(|&rank| sockets[rank].is_none()).collect();
                 return Err(self.late(&absent, folder));
             };
             let Some(other) = self.greet(&socket, user, false, end)? else { continue };
-            self.admit(self.rank + 1..self.size, &sockets, &other)?;
+            self.admit(self.rank + 1..near.end, &sockets, &other)?;
             let rank = other.rank as usize;
-            processes[rank] = Process { rank, pid: other.pid };
+            processes[rank] = self.process(rank, other.pid);
             sockets[rank] = Some(socket);
         }
         let limited = sockets.iter().flatten().try_for_each(|socket| socket.limit(patience, None));
         limited.map_err(|error| failed(error.to_string()))?;
-        Ok(Met { me: self.rank, processes, sockets })
+        let mut lines: Vec<Option<Line>> = sockets.into_iter().map(|socket| socket.map(Line::Near)).collect();
+        let (mut asks, mut serves) = ((0..self.size).map(|_| None).collect::<Vec<_>>(), Vec::new());
+        if let Some(nodes) = &self.nodes {
+            let me = Me { rank: self.rank, size: self.size, version: &self.version, nodes };
+            let found = me.gather(end, patience)?.into_iter().flatten();
+            for (process, Far { control, asks: mine, serves: theirs }) in found {
+                let rank = process.rank;
+                processes[rank] = process;
+                lines[rank] = Some(Line::Far(control));
+                asks[rank] = Some(mine);
+                serves.push(theirs);
+            }
+        }
+        Ok(Met { me: self.rank, processes, lines, asks, serves, near })
     }
 
     fn late(&self, ranks: &[usize], folder: &Path) -> Error {
@@ -284,8 +366,8 @@ impl Meeting {
 
     /// Whether a process is one of those that are expected.
     fn admit(&self, expected: std::ops::Range<usize>, sockets: &[Option<Socket>], other: &Greeting) -> Result<()> {
-        let me = Process { rank: self.rank, pid: std::process::id() };
-        let it = Process { rank: other.rank as usize, pid: other.pid };
+        let me = self.process(self.rank, std::process::id());
+        let it = self.process(other.rank as usize, other.pid);
         if (other.protocol, &other.version) != (PROTOCOL, &self.version) {
             return Err(failed(format!(
                 "{me} is of Tandem {} (protocol {PROTOCOL}), {it} of Tandem {} (protocol {}); all must be of one version",
@@ -294,6 +376,11 @@ impl Meeting {
         }
         if other.size as usize != self.size {
             return Err(failed(format!("{me} is one of {} processes, {it} one of {}", self.size, other.size)));
+        }
+        if !self.near().contains(&it.rank) {
+            return Err(failed(format!(
+                "{it} is of another node than {me}, and has come to its folder: each node has its own"
+            )));
         }
         if !expected.contains(&it.rank) || sockets[it.rank].is_some() {
             return Err(failed(format!("{it} has come to {me}, which has another of this rank or expects none")));

@@ -1,6 +1,7 @@
 //! What processes tell each other, as bytes.
 
 use super::socket::MOST_BYTES;
+use crate::fault::Record;
 use std::os::fd::OwnedFd;
 
 /// What a process says in an exchange.
@@ -30,11 +31,24 @@ pub(super) enum Message {
     Bye,
     /// It takes part in no exchange any more, as it waited in vain.
     GaveUp(String),
+    /// A fault of a team, from a process of another node.
+    Fault(Told),
+}
+
+/// A fault that processes of other nodes are told, which do not see the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Where in the windows the team's state is: each team has its own.
+    pub(crate) team: u64,
+    /// The PE of the team that had it.
+    pub(crate) pe: usize,
+    pub(crate) record: Record,
 }
 
 const PARCEL: u32 = 1;
 const BYE: u32 = 2;
 const GAVE_UP: u32 = 3;
+const FAULT: u32 = 4;
 /// Kind, length of the text, of the note, count of numbers, and the number of the exchange.
 const HEAD: usize = 24;
 
@@ -80,6 +94,21 @@ pub(super) fn gave_up(reason: &str) -> Vec<u8> {
     encode(GAVE_UP, 0, reason, "", &[])
 }
 
+pub(super) fn fault(told: &Told) -> Vec<u8> {
+    let Record { what, waiter, peer, place, seen, wanted } = told.record;
+    let numbers = [told.pe as u64, what.into(), waiter.into(), peer.into(), place, seen, wanted];
+    encode(FAULT, told.team, "", "", &numbers)
+}
+
+/// The fault that these numbers are.
+fn told(team: u64, numbers: &[u64]) -> Option<Told> {
+    let &[pe, what, waiter, peer, place, seen, wanted] = numbers else { return None };
+    let small = |number: u64| u32::try_from(number).ok();
+    let record = Record { what: small(what)?, waiter: small(waiter)?, peer: small(peer)?, place, seen, wanted };
+    let pe = usize::try_from(pe).ok().filter(|&pe| pe < crate::MAX_PES)?;
+    Some(Told { team, pe, record })
+}
+
 /// The message that the bytes are; `None` where they are none.
 pub(super) fn decode(bytes: &[u8], memory: Vec<OwnedFd>) -> Option<Message> {
     let word = |i: usize| -> Option<u32> { Some(u32::from_le_bytes(bytes.get(4 * i..4 * i + 4)?.try_into().ok()?)) };
@@ -94,13 +123,12 @@ pub(super) fn decode(bytes: &[u8], memory: Vec<OwnedFd>) -> Option<Message> {
     }
     let string = |from: usize, len: usize| Some(std::str::from_utf8(&rest[from..from + len]).ok()?.to_string());
     let (words, (text, note)) = (&rest[text + note..], (string(0, text)?, string(text, note)?));
+    let numbers: Vec<u64> = words.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
     match kind {
-        PARCEL => {
-            let numbers = words.chunks_exact(8).map(bytemuck::pod_read_unaligned::<u64>).collect();
-            Some(Message::Parcel(step, Parcel { text, note, numbers, memory }))
-        }
+        PARCEL => Some(Message::Parcel(step, Parcel { text, note, numbers, memory })),
         BYE => Some(Message::Bye),
         GAVE_UP => Some(Message::GaveUp(text)),
+        FAULT => told(step, &numbers).map(Message::Fault),
         _ => None,
     }
 }
@@ -120,11 +148,23 @@ mod tests {
 
         /// Whatever comes, it is a message or none.
         #[test]
-        fn nonsense_is_none(mut bytes in prop::collection::vec(any::<u8>(), 0..100), kind in 0u8..5) {
+        fn nonsense_is_none(mut bytes in prop::collection::vec(any::<u8>(), 0..100), kind in 0u8..6) {
             if let Some(first) = bytes.first_mut() {
                 *first = kind;
             }
             let _ = decode(&bytes, Vec::new());
+        }
+
+        #[test]
+        fn faults_come_as_they_went(team: u64, pe in 0..crate::MAX_PES, three: [u32; 3], rest: [u64; 3]) {
+            let ([what, waiter, peer], [place, seen, wanted]) = (three, rest);
+            let sent = Told { team, pe, record: Record { what, waiter, peer, place, seen, wanted } };
+            let bytes = fault(&sent);
+            let Some(Message::Fault(got)) = decode(&bytes, Vec::new()) else { panic!("no fault") };
+            prop_assert_eq!(got, sent);
+            // A PE that no team has.
+            let none = decode(&fault(&Told { pe: crate::MAX_PES, ..sent }), Vec::new());
+            prop_assert!(none.is_none());
         }
 
         #[test]

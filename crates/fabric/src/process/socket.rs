@@ -1,5 +1,6 @@
 //! Sockets between processes of one user on one host. They keep messages whole (SOCK_SEQPACKET) and carry file descriptors.
 
+use super::stream::Stream;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, socket_peercred, Timeout};
@@ -146,8 +147,53 @@ impl AsFd for Socket {
     }
 }
 
+/// What joins this process and another one: a socket on one node, or a stream between two.
+#[derive(Debug)]
+pub(super) enum Line {
+    Near(Socket),
+    Far(Stream),
+}
+
+impl Line {
+    /// Sends a message; memory goes to a process of the same node alone.
+    pub(super) fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
+        match self {
+            Line::Near(socket) => socket.send(bytes, fds),
+            Line::Far(stream) => stream.send(bytes),
+        }
+    }
+
+    /// The next message; `None` where the other end is closed.
+    pub(super) fn receive(&self) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
+        match self {
+            Line::Near(socket) => socket.receive(),
+            Line::Far(stream) => Ok(stream.receive()?.map(|bytes| (bytes, Vec::new()))),
+        }
+    }
+
+    pub(super) fn close(&self) {
+        match self {
+            Line::Near(socket) => socket.close(),
+            Line::Far(stream) => stream.close(),
+        }
+    }
+
+    pub(super) fn is_far(&self) -> bool {
+        matches!(self, Line::Far(_))
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Line::Near(socket) => socket.as_fd(),
+            Line::Far(stream) => stream.tcp().as_fd(),
+        }
+    }
+}
+
 /// Waits until some of the sockets have a message or are closed: which.
-pub(super) fn ready<'a>(sockets: impl Iterator<Item = &'a Socket>) -> Result<Vec<bool>> {
+pub(super) fn ready<'a>(sockets: impl Iterator<Item = &'a Line>) -> Result<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
     loop {
         match poll(&mut fds, None) {

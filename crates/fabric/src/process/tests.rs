@@ -227,6 +227,8 @@ impl Watcher for Seen {
     fn left(&self) {
         self.0.lock().unwrap().push((0, 0));
     }
+
+    fn told(&self, _: &super::Told) {}
 }
 
 fn until(condition: impl Fn() -> bool) {
@@ -341,7 +343,7 @@ fn a_process_that_talks_nonsense_is_lost() {
             let other = scope.spawn(|| {
                 let met = Meeting::new(&place, 1, 2).unwrap().meet(PATIENCE).unwrap();
                 let mine = Parcel { numbers: vec![1], ..Parcel::about("") };
-                met.sockets[0].as_ref().unwrap().send(&mine.encode(1), &[]).unwrap();
+                met.lines[0].as_ref().unwrap().send(&mine.encode(1), &[]).unwrap();
                 met
             });
             let group = Group::meet(Meeting::new(&place, 0, 2).unwrap(), 1, "", PATIENCE).unwrap();
@@ -350,7 +352,7 @@ fn a_process_that_talks_nonsense_is_lost() {
         let seen: Arc<Seen> = Arc::default();
         let watcher: Arc<dyn Watcher> = seen.clone();
         group.watch(&watcher);
-        met.sockets[0].as_ref().unwrap().send(nonsense, &[]).unwrap();
+        met.lines[0].as_ref().unwrap().send(nonsense, &[]).unwrap();
         until(|| *seen.0.lock().unwrap() == [(1, 2)]);
     }
 }

@@ -4,6 +4,7 @@
 //! for. So programs that race, as programs on several PEs may, have a defined meaning here: each word is read and
 //! written whole, and what orders accesses is what the operations say.
 
+use super::far::Far;
 use super::range::AddressRange;
 use crate::exec::protocol;
 use crate::word::{apply, width};
@@ -54,11 +55,12 @@ pub(crate) struct Memory<W = AtomicU64> {
     blocks: RwLock<BTreeMap<u64, Block<W>>>,
     /// Where the words of blocks are that are mapped at addresses from this one on.
     kept: OnceLock<(u64, Block<W>)>,
+    far: OnceLock<Arc<Far>>,
 }
 
 impl<W> Default for Memory<W> {
     fn default() -> Self {
-        Memory { blocks: RwLock::default(), kept: OnceLock::new() }
+        Memory { blocks: RwLock::default(), kept: OnceLock::new(), far: OnceLock::new() }
     }
 }
 
@@ -67,6 +69,16 @@ impl<W> Default for Memory<W> {
 pub(crate) struct Unmapped(pub(crate) u64);
 
 impl Memory {
+    /// Memory of other nodes is reached so from here on.
+    pub(super) fn reach(&self, far: Arc<Far>) {
+        let _ = self.far.set(far);
+    }
+
+    /// The way to memory of other nodes, if there are such.
+    pub(crate) fn far(&self) -> Option<&Arc<Far>> {
+        self.far.get()
+    }
+
     /// Blocks that are mapped from `at` on lie in `range` from here on, as far as that goes.
     pub(crate) fn keep(&self, at: u64, range: Arc<AddressRange>) {
         let words = 0..(*range).as_ref().len();
@@ -167,6 +179,11 @@ impl<W: protocol::Word + Default> Memory<W> {
             done += here;
         }
         Ok(())
+    }
+
+    /// Whether all these bytes have memory.
+    pub(crate) fn is_mapped(&self, at: u64, bytes: u64) -> bool {
+        usize::try_from(bytes).is_ok_and(|bytes| self.pieces(at, bytes, |_, _, _| {}).is_ok())
     }
 
     pub(crate) fn read(&self, from: u64, to: &mut [u8]) -> Result<(), Unmapped> {

@@ -1,7 +1,8 @@
 //! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed. PEs of other
-//! processes have their queues there and their windows here too.
+//! processes have their queues there and their windows here too; those of other nodes are asked for what theirs hold ([`Far`]).
 
 mod access;
+mod far;
 mod memory;
 #[cfg(test)]
 mod model;
@@ -12,6 +13,7 @@ mod records;
 mod shared;
 
 pub(crate) use access::{access, change};
+pub(crate) use far::{Far, Lost, LEARN};
 pub(crate) use memory::{settle, Memory, Unmapped, Word};
 use range::AddressRange;
 
@@ -48,24 +50,33 @@ pub(crate) struct Machine {
     is_shared: bool,
     /// Where the windows lie in this process, if they lie in one range of its addresses.
     range: Option<Arc<AddressRange>>,
+    far: Option<Arc<Far>>,
 }
 
 impl Machine {
     /// Of `pes` PEs of one process, whose windows lie in one range of its addresses where the system has such a one.
     pub(crate) fn of(pes: usize, window: u64) -> Self {
-        Self::new(pes, window, false)
+        Self::new(pes, window, false, None)
     }
 
-    /// Of `pes` PEs of several processes, which share each piece of memory that is mapped.
-    pub(crate) fn shared(pes: usize, window: u64) -> Self {
-        Self::new(pes, window, true)
+    /// Of the PEs of several processes, of which those of a node share each piece of memory that is mapped.
+    ///
+    /// # Errors
+    /// There is no thread that answers other nodes.
+    pub(crate) fn shared(group: &Arc<process::Group>, window: u64) -> Result<Self> {
+        let machine = Self::new(group.count(), window, true, Far::new(group, window).map(Arc::new));
+        let own: Arc<dyn process::Target> =
+            Arc::new(far::Own { memory: machine.memory.clone(), window, pes: group.local() });
+        machine.far.iter().for_each(|far| machine.memory.reach(far.clone()));
+        group.serve(&own)?;
+        Ok(machine)
     }
 
-    fn new(pes: usize, window: u64, is_shared: bool) -> Self {
+    fn new(pes: usize, window: u64, is_shared: bool, far: Option<Arc<Far>>) -> Self {
         let memory = Memory::default();
         let range = AddressRange::new(pes as u64 * window).map(Arc::new);
         range.iter().for_each(|range| memory.keep(HEAP, range.clone()));
-        Machine { window, memory: Arc::new(memory), is_shared, range }
+        Machine { window, memory: Arc::new(memory), is_shared, range, far }
     }
 
     /// Puts memory of several processes at an address of a window.
@@ -136,6 +147,10 @@ impl machine::Machine for Machine {
     }
 
     fn write(&self, _pe: usize, to: u64, from: &[u8]) -> Result<()> {
+        if let Some((far, pe)) = self.far.as_ref().and_then(|far| Some((far, far.pe_of(to)?))) {
+            memory::settle();
+            return far.write(pe, to, from).map_err(|lost| far.error("write", lost));
+        }
         self.memory.write(to, from).map_err(outside)?;
         memory::settle();
         Ok(())
@@ -143,16 +158,20 @@ impl machine::Machine for Machine {
 
     fn read(&self, _pe: usize, from: u64, to: &mut [u8]) -> Result<()> {
         memory::settle();
+        if let Some((far, pe)) = self.far.as_ref().and_then(|far| Some((far, far.pe_of(from)?))) {
+            return far.read(pe, from, to).map_err(|lost| far.error("read", lost));
+        }
         self.memory.read(from, to).map_err(outside)
     }
 
     fn faults(&self, places: &[u64]) -> Result<Arc<dyn machine::Faults>> {
-        Ok(Arc::new(records::Records::at(&self.memory, places).map_err(outside)?))
+        let is_far = |at| self.far.as_ref().is_some_and(|far| far.pe_of(at).is_some());
+        Ok(Arc::new(records::Records::at(&self.memory, places, is_far).map_err(outside)?))
     }
 
     fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let shared = Arc::new(Shared::default());
-        let worker = Worker { memory: self.memory.clone(), _seat: seat };
+        let worker = Worker { memory: self.memory.clone(), far: self.far.clone(), _seat: seat };
         let (mine, name) = (shared.clone(), self.name(pe));
         let failed = |e: std::io::Error| Error::invalid("make a queue", format!("{name}: no thread: {e}"));
         std::thread::Builder::new().name(name.clone()).spawn(move || mine.work(&worker)).map_err(failed)?;
@@ -203,6 +222,7 @@ enum Job {
 /// Who does what a queue says.
 struct Worker {
     memory: Arc<Memory>,
+    far: Option<Arc<Far>>,
     /// Kept until the queue is done: with it goes what the jobs work on.
     _seat: Option<Arc<dyn Seat>>,
 }
@@ -215,7 +235,10 @@ impl Worker {
             Op::Wait(_) | Op::Barrier => {
                 Err(Error::invalid("queue of the host", "it is of no team, and takes no waits"))
             }
-            op => access(&self.memory, op).map_err(outside),
+            op => match self.far.as_ref().and_then(|far| Some((far, far.perform(&self.memory, op)?))) {
+                Some((far, done)) => done.map_err(|lost| far.error("access of symmetric memory", lost)),
+                None => access(&self.memory, op).map_err(outside),
+            },
         }
     }
 }

@@ -12,9 +12,16 @@ const WORDS: usize = machine::RECORD_WORDS as usize;
 pub(super) struct Records(Vec<[Word; WORDS]>);
 
 impl Records {
-    /// At these addresses, by PE.
-    pub(super) fn at(memory: &Memory, places: &[u64]) -> Result<Self, Unmapped> {
+    /// At these addresses, by PE. Those of PEs whose memory is not here (`is_far`) are this process's alone.
+    pub(super) fn at(memory: &Memory, places: &[u64], is_far: impl Fn(u64) -> bool) -> Result<Self, Unmapped> {
+        let own = Memory::default();
         let one = |&place: &u64| -> Result<[Word; WORDS], Unmapped> {
+            let memory = if is_far(place) {
+                own.map(place, 8 * WORDS as u64).map_err(|_| Unmapped(place))?;
+                &own
+            } else {
+                memory
+            };
             let words = (0..WORDS as u64).map(|i| memory.word(place + 8 * i, ffi::TANDEM_WORD_U64));
             let words: Vec<Word> = words.collect::<Result<_, _>>()?;
             words.try_into().map_err(|_| Unmapped(place))

@@ -17,7 +17,7 @@ fn launcher() {
     let processes = words.next().unwrap().parse().unwrap();
     // Behind what the harness has written on the line.
     println!();
-    let end = launch(&Launch { command: words.map(Into::into).collect(), processes }, || false).unwrap();
+    let end = launch(&Launch { command: words.map(Into::into).collect(), processes, node: None }, || false).unwrap();
     std::process::exit(end.status().into());
 }
 
@@ -132,7 +132,8 @@ fn who_is_asked_to_end_them_does() {
     let mark = format!("{}0003", std::process::id());
     let command = ["sleep", &mark].map(Into::into).to_vec();
     let begun = Instant::now();
-    let end = launch(&Launch { command, processes: 2 }, || begun.elapsed() > Duration::from_millis(200)).unwrap();
+    let end =
+        launch(&Launch { command, processes: 2, node: None }, || begun.elapsed() > Duration::from_millis(200)).unwrap();
     assert_eq!((end.clone(), end.status()), (Launched::Asked, 143));
     gone(&mark);
 }
@@ -145,7 +146,7 @@ fn what_cannot_be_started_is_an_error() {
         (2, vec![], "no program"),
         (2, vec!["/nowhere/at/all".into()], "/nowhere/at/all"),
     ] {
-        let error = launch(&Launch { command, processes }, || false).unwrap_err().to_string();
+        let error = launch(&Launch { command, processes, node: None }, || false).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
 }

@@ -6,6 +6,7 @@
 mod drills;
 mod launch;
 mod litmus;
+mod nodes;
 #[path = "../../examples/shift.rs"]
 mod shift;
 mod suite;
@@ -29,7 +30,7 @@ fn longest() -> Duration {
 #[test]
 fn member() {
     let Ok(scene) = std::env::var(SCENE) else { return };
-    let play = [suite::SCENES, drills::SCENES, launch::SCENES, litmus::SCENES, SCENES]
+    let play = [suite::SCENES, drills::SCENES, launch::SCENES, litmus::SCENES, nodes::SCENES, SCENES]
         .concat()
         .into_iter()
         .find(|(name, _)| *name == scene);

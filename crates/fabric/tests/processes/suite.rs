@@ -35,7 +35,7 @@ fn collectives_are_those_of_one_process() {
 }
 
 /// Numbers that look like nothing, different for every seed.
-fn numbers(len: usize, seed: u64) -> Vec<u64> {
+pub(super) fn numbers(len: usize, seed: u64) -> Vec<u64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state >> 12;
@@ -68,7 +68,9 @@ fn suite() {
     barriers(&team);
     parts(&team);
     graphs(&team);
-    if !team.is_cuda() {
+    if super::nodes::are_several() {
+        super::nodes::programs_are_refused(&team);
+    } else if !team.is_cuda() {
         programs(&team);
     }
     refusals(&team);
@@ -489,7 +491,11 @@ fn collectives() {
             }
         }
     }
-    arrays(&team, &all);
+    if super::nodes::are_several() {
+        super::nodes::not_there(&team, &all);
+    } else {
+        arrays(&team, &all);
+    }
 }
 
 /// Waits for the queues of all, and compares what each PE has.
