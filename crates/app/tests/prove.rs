@@ -299,7 +299,7 @@ fn a_plan_is_told_before_the_proof() {
     ] {
         let told = told(&plonk, device, schedule);
         let (has, rest) = told.split_at(plan.len());
-        assert_eq!((has, rest[0]), (plan, "all of the key stays"));
+        assert!(has == plan && rest[0] == "all of the key stays", "{told:?}");
         let (memory, foretold): (Vec<_>, Vec<_>) =
             rest[1..].iter().partition(|line| line.starts_with("memory of lane "));
         assert!(memory.len() == lanes && memory[0].starts_with("memory of lane 0: key 1 MiB, "), "{told:?}");

@@ -127,7 +127,7 @@ impl Pe {
         self.seat.core.all_reach()?;
         for memory in [from, to] {
             // On every PE, as others read and write it.
-            (0..self.size()).try_for_each(|pe| self.seat.place(op, memory, pe).map(drop))?;
+            (0..self.size()).try_for_each(|pe| self.seat.place(op, memory, pe, false).map(drop))?;
         }
         let part = from.len() / inputs;
         if part * inputs != from.len() || to.len() != part * outputs || size_of::<T>() == 0 {
@@ -177,7 +177,8 @@ impl Pe {
         (from, source, start): (&Symmetric<T>, usize, usize),
         bytes: usize,
     ) -> Result<()> {
-        let place = |memory, pe, start| Ok::<u64, Error>(self.seat.place("collective", memory, pe)? + start as u64);
+        let place =
+            |memory, pe, start| Ok::<u64, Error>(self.seat.place("collective", memory, pe, false)? + start as u64);
         let (to, from) = (place(to, target, first)?, place(from, source, start)?);
         if to == from {
             return Ok(());
@@ -196,7 +197,7 @@ impl Pe {
             let mut sum = Vec::new();
             for pe in 0..n {
                 let mut one = vec![0; len];
-                let place = self.seat.place("all_reduce", from, pe)? + at;
+                let place = self.seat.place("all_reduce", from, pe, false)? + at;
                 self.memory.read(place, &mut one).map_err(|at| self.unmapped(at))?;
                 match pe {
                     0 => sum = one,
@@ -204,7 +205,7 @@ impl Pe {
                 }
             }
             for pe in 0..n {
-                let place = self.seat.place("all_reduce", to, pe)? + at;
+                let place = self.seat.place("all_reduce", to, pe, false)? + at;
                 self.memory.write(place, &sum).map_err(|at| self.unmapped(at))?;
             }
             at += len as u64;
@@ -242,7 +243,7 @@ impl Round<'_> {
         for k in 0..words(bytes) {
             let look = || self.message(at, k, |data, number| posted(data, number, round));
             let mut found = look()?;
-            let ended = pe.poll(from as u32, || {
+            let ended = pe.poll(from as u32, 1, || {
                 found = look().unwrap_or(Err(0));
                 found.is_ok()
             });

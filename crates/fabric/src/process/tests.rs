@@ -269,6 +269,8 @@ struct Slow(Arc<Mutex<Vec<&'static str>>>);
 impl Watcher for Slow {
     fn lost(&self, _: &Range<usize>) {}
 
+    fn told(&self, _: &super::Told) {}
+
     fn left(&self) {
         self.0.lock().unwrap().push("told");
         std::thread::sleep(SHORT / 3);

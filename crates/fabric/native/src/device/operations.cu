@@ -26,9 +26,9 @@ template <class T> __device__ T amo(const tandem_fabric_atomic_args& args, T* wo
             return fetch<Exchange, Order::release>(word, value);
         case TANDEM_AMO_ADD: return fetch<Add, Order::release>(word, value);
         case TANDEM_AMO_INC: return fetch<Add, Order::release>(word, T(1));
-        case TANDEM_AMO_AND: return fetch<And, Order::release>(word, value);
-        case TANDEM_AMO_OR: return fetch<Or, Order::release>(word, value);
-        case TANDEM_AMO_XOR: return fetch<Xor, Order::release>(word, value);
+        case TANDEM_AMO_AND: return fetch<detail::And, Order::release>(word, value);
+        case TANDEM_AMO_OR: return fetch<detail::Or, Order::release>(word, value);
+        case TANDEM_AMO_XOR: return fetch<detail::Xor, Order::release>(word, value);
         case TANDEM_AMO_COMPARE_SWAP: return swap_if<Order::release>(word, T(args.expected), value);
         default: return load<Order::acquire>(word);
     }
