@@ -2,7 +2,7 @@
 //!
 //! The first lane has the polynomials, and the grand product, evaluations and divisions are its own: each round waits for the one before it. A
 //! sum can be cut between any two points. A coset needs the columns and Z, of which other lanes get copies, and gives one vector back. Where columns
-//! are interpolated and cosets lie, a model of the time decides ([`crate::model`]).
+//! are interpolated and cosets lie, a model of the time decides (`model.rs`).
 
 use crate::additions::LANE_BYTES;
 use crate::coset::{COSETS, COSET_VECTORS};
