@@ -107,7 +107,8 @@ fn stages_with(stages: &[Stage], has_bars: bool) -> String {
         let lane = s.lane.map_or(String::new(), |lane| format!("lane {lane}"));
         let cells = format!("  {:width$}  {:>9.2} ms  {lane:8}", s.name, s.seconds * 1e3);
         let room = COLUMNS.saturating_sub(cells.len() + 1);
-        let length = if has_bars { (room as f64 * s.seconds / longest) as usize } else { 0 };
+        // Divided first: the longest stage's share is 1, and its bar whole.
+        let length = if has_bars { (room as f64 * (s.seconds / longest)) as usize } else { 0 };
         format!("{}\n", format!("{cells} {}", "=".repeat(length)).trim_end())
     };
     stages.iter().map(line).collect()

@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = 's3://bucket'\nblobs_endpoint = 'https://e'\nblobs_region = 'r'\nblobs_ca = '/ca'\nblobs_credentials = '/c'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\notlp = 'http://c:1'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = 's3://bucket'\nblobs_endpoint = 'https://e'\nblobs_region = 'r'\nblobs_ca = '/ca'\nblobs_credentials = '/c'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\nsocket = '/s'\notlp = 'http://c:1'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
