@@ -63,8 +63,9 @@ impl Plan {
         let alone = Plan { sums: 1, columns: [FIRST; 3], cosets: [FIRST; COSETS], foretold: None, ..self.clone() };
         let ways = |plan: &Plan| Stay::ways().map(|stay| plan.clone().with(stay)).collect::<Vec<_>>();
         let (all, one) = (ways(&self), ways(&alone));
-        let found = all.iter().chain(&one).find(|plan| fits(plan)).or(all.last()).cloned();
-        found.unwrap_or(self)
+        let most = |plan: &&Plan| plan.memory::<C>(sizes).iter().map(LaneBytes::need).max();
+        let least = || all.last().into_iter().chain(one.last()).min_by_key(most);
+        all.iter().chain(&one).find(|plan| fits(plan)).or_else(least).cloned().unwrap_or(self)
     }
 }
 
