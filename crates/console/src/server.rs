@@ -13,7 +13,7 @@ const TOKEN: &str = "TANDEM_TOKEN";
 /// A service.
 #[derive(Args)]
 pub struct Server {
-    /// Address of the service
+    /// Address of the service, or unix:PATH for its Unix socket
     #[arg(
         long,
         value_name = "ADDRESS",
