@@ -87,8 +87,10 @@ pub(crate) fn replay(root: &Path, folder: &str) -> Result<(), String> {
 
 /// What is wrong with how it ended.
 fn fault(case: &Case, before: &Tree, ended: &Ended) -> Option<String> {
-    // Which device it is may be told first.
-    let said: Vec<&str> = ended.stderr.lines().filter(|line| !line.starts_with("device: ")).collect();
+    // Which device it is may be told first, and of several witnesses those that were proved before the one that fails.
+    let is_more = case.args.iter().any(|a| a.starts_with("--more"));
+    let is_told = |line: &&str| line.starts_with("device: ") || is_more && line.contains(": proved and verified in ");
+    let said: Vec<&str> = ended.stderr.lines().filter(|line| !is_told(line)).collect();
     let said = said.join("\n");
     if ended.is_late {
         return Some(format!("it runs longer than {} s", MOST_TIME.as_secs()));
@@ -113,7 +115,7 @@ fn fault(case: &Case, before: &Tree, ended: &Ended) -> Option<String> {
         return Some(format!("exit status {status} with {} lines: {said}", said.lines().count()));
     }
     // Proofs before the one that fails are written; a trace tells of what failed, too.
-    if case.args.iter().any(|a| a.starts_with("--more") || a.starts_with("--trace")) {
+    if is_more || case.args.iter().any(|a| a.starts_with("--trace")) {
         return None;
     }
     (*before != ended.after).then(|| {
@@ -256,6 +258,11 @@ mod tests {
         assert!(is_fault(2 << 8, "", same));
         assert!(is_fault(2 << 8, "error: what\nmore\n", same));
         assert!(is_fault(2 << 8, "error: \u{1b}[2J\n", same));
+        let proved = "w.wtns: proved and verified in 0.003 s on CPU, 2 threads\nerror: empty: this is an empty file\n";
+        assert!(is_fault(2 << 8, proved, same));
+        let more = Case { args: vec!["prove".into(), "--more".into(), "empty p2.json u2.json".into()], ..Case::default() };
+        assert!(fault(&more, &before, &ended(2 << 8, proved, &with("proof.json", "{}"))).is_none());
+        assert!(fault(&more, &before, &ended(2 << 8, &format!("{proved}more\n"), same)).is_some());
         assert!(is_fault(2 << 8, "error: what\n", &with("proof.json", "{}")));
         assert!(is_fault(2 << 8, "error: what\n", &[("k.zkey", "kex")]));
         assert!(is_fault(0, "", &with(".proof.json.1-0.part", "{}")));
