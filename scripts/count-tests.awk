@@ -1,4 +1,4 @@
-# Names what was skipped, then what failed with its last words, and ends with "12 passed, 0 failed, 3 skipped", from what scripts/test.sh
+# Names what was skipped, steps that took 20 s or more, then what failed with its last words, and ends with "12 passed, 0 failed, 3 skipped", from what scripts/test.sh
 # says: cargo's results of each program, and the steps' own. A test of which a part was skipped counts as skipped. Exits 1 if something
 # failed, or if no test of cargo's ran. Lines of tests that skip come to stderr, and so within others.
 function fails(name, words) {
@@ -37,6 +37,11 @@ test != "" && NF && spoken++ < 10 { words = words "    " $0 "\n" }
     }
     results++
 }
+/^== .*: (ok|FAILED), [0-9]+ s$/ && $(NF - 1) >= 20 {
+    name = $0
+    gsub(/^== |: [a-zA-Z]+, [0-9]+ s$/, "", name)
+    slow[++slows] = "took " $(NF - 1) " s: " name
+}
 /^== .*: ok, [0-9]+ s$/ { steps++ }
 /^== .*: FAILED, [0-9]+ s$/ {
     failed++
@@ -49,6 +54,7 @@ test != "" && NF && spoken++ < 10 { words = words "    " $0 "\n" }
 NF { recent[++lines] = $0 }
 END {
     for (i = 1; i <= skipped; i++) print names[i]
+    for (i = 1; i <= slows; i++) print slow[i]
     for (i = 1; i <= named; i++) printf "%s", failures[i]
     if (!tests) {
         print "failed: no test ran"

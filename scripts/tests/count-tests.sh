@@ -33,6 +33,8 @@ counts "1 passed, 1 failed, 0 skipped" 1 <<<"== tests: ok, 3 s"
 counts "0 passed, 1 failed, 0 skipped" 1 </dev/null
 grep -q '^skipped: gpu::bytes: no GPU$' <<<"$(awk -f scripts/count-tests.awk <<<"test bytes ... skipped: gpu::bytes: no GPU
 $ok")" || { echo "scripts/tests/count-tests.sh: a skip is not named" >&2; exit 1; }
+grep -qx 'took 20 s: fuzzing, long' <<<"$(awk -f scripts/count-tests.awk <<<"== tests: ok, 19 s
+== fuzzing, long: FAILED, 20 s")" || { echo "scripts/tests/count-tests.sh: a long step is not named" >&2; exit 1; }
 # What failed is named behind the skips, each with what it said: a step's last lines, a test's first.
 failed="skipped: gpu::bytes: no GPU
 failed: spelling: FAILED, 2 s
