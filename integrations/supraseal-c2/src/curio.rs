@@ -47,10 +47,16 @@ of_equal_circuits! {
 }
 
 /// A handle of these proofs.
-fn keep(proofs: Vec<Proof>) -> *mut c_void {
+pub(crate) fn keep(proofs: Vec<Proof>) -> *mut c_void {
     let handle = NEXT.fetch_add(1, Ordering::Relaxed);
     pending().get_or_insert_default().insert(handle, proofs);
     std::ptr::without_provenance_mut(handle)
+}
+
+/// The proofs of a handle, which is released.
+pub(crate) fn take(handle: *mut c_void) -> Result<Vec<Proof>, Error> {
+    let made = pending().as_mut().and_then(|pending| pending.remove(&handle.addr()));
+    made.ok_or_else(|| Error::input("no such pending proof: it was finished or dropped, or never started"))
 }
 
 /// Writes the proofs of a handle, which is released, whatever becomes of it.
@@ -58,10 +64,7 @@ fn keep(proofs: Vec<Proof>) -> *mut c_void {
 /// # Errors
 /// There is no such handle, or it has another number of proofs.
 pub fn try_finish_groth16_proof<PR>(handle: *mut c_void, proofs: &mut [PR]) -> Result<(), Error> {
-    let made = pending().as_mut().and_then(|pending| pending.remove(&handle.addr()));
-    let made =
-        made.ok_or_else(|| Error::input("no such pending proof: it was finished or dropped, or never started"))?;
-    hand_over(&made, proofs)
+    hand_over(&take(handle)?, proofs)
 }
 
 /// As [`try_finish_groth16_proof`].

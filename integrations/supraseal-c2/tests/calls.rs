@@ -407,12 +407,22 @@ mod from_c {
         fn evict_SRS();
         fn drop_SRS();
         fn generate_groth16_proofs_c();
+        #[cfg(feature = "curio")]
+        fn create_gpu_mutex();
+        #[cfg(feature = "curio")]
+        fn destroy_gpu_mutex();
+        #[cfg(feature = "curio")]
+        fn generate_groth16_proofs_start_c();
+        #[cfg(feature = "curio")]
+        fn finalize_groth16_proof_c();
+        #[cfg(feature = "curio")]
+        fn destroy_pending_proof();
         fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
         fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     }
 
     type Calls = unsafe extern "C" fn(
-        *const [unsafe extern "C" fn(); 5],
+        *const unsafe extern "C" fn(),
         *const c_char,
         *const Assignment<Scalar>,
         usize,
@@ -427,6 +437,9 @@ mod from_c {
         let (source, library) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/calls.c"), folder.join("calls.so"));
         let mut made = Command::new("cc");
         made.args(["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library).arg(source);
+        if cfg!(feature = "curio") {
+            made.arg("-DCURIO");
+        }
         let made = made.status().unwrap();
         assert!(made.success());
         let path = CString::new(library.to_str().unwrap()).unwrap();
@@ -448,13 +461,29 @@ mod from_c {
         let views: Vec<_> = owned.iter().map(Owned::view).collect();
         let (r, s) = (scalars(3), scalars(3));
         let [mut proofs, mut again] = [[[1u64; 48]; 3], [[2u64; 48]; 3]];
-        let symbols = [create_SRS, clone_SRS, evict_SRS, drop_SRS, generate_groth16_proofs_c];
+        let symbols = [
+            create_SRS,
+            clone_SRS,
+            evict_SRS,
+            drop_SRS,
+            generate_groth16_proofs_c,
+            #[cfg(feature = "curio")]
+            create_gpu_mutex,
+            #[cfg(feature = "curio")]
+            destroy_gpu_mutex,
+            #[cfg(feature = "curio")]
+            generate_groth16_proofs_start_c,
+            #[cfg(feature = "curio")]
+            finalize_groth16_proof_c,
+            #[cfg(feature = "curio")]
+            destroy_pending_proof,
+        ];
         let path = CString::new(made.path().to_str().unwrap()).unwrap();
         let calls = calls(made.folder.path());
         // SAFETY: what is asked for: three of each, which stay during the call.
         let step = unsafe {
             let (r, s) = (r.as_ptr(), s.as_ptr());
-            calls(&symbols, path.as_ptr(), views.as_ptr(), 3, r, s, proofs.as_mut_ptr(), again.as_mut_ptr())
+            calls(symbols.as_ptr(), path.as_ptr(), views.as_ptr(), 3, r, s, proofs.as_mut_ptr(), again.as_mut_ptr())
         };
         assert_eq!(step, 0);
         assert_eq!(proofs, again);

@@ -18,8 +18,23 @@ struct symbols {
     SRS (*clone)(const SRS*);
     void (*evict)(const SRS*);
     void (*drop)(SRS*);
-    RustError (*generate)(const void*, size_t, const void*, const void*, void*, const SRS*);
+#ifdef CURIO
+    RustError (*generate_there)(const void*, size_t, const void*, const void*, void*, const SRS*, void* mutex, int gpu);
+    void* (*create_mutex)(void);
+    void (*destroy_mutex)(void*);
+    RustError (*start)(const void*, size_t, const void*, const void*, const SRS*, void* mutex, int gpu, void** pending);
+    RustError (*finish)(void*, void*);
+    void (*destroy)(void*);
+#else
+    RustError (*generate_here)(const void*, size_t, const void*, const void*, void*, const SRS*);
+#endif
 };
+
+#ifdef CURIO
+#define generate(...) generate_there(__VA_ARGS__, NULL, -1)
+#else
+#define generate generate_here
+#endif
 
 /// Whether the call failed with a text that has `says` in it; the text is freed.
 static bool failed(RustError error, const char* says) {
@@ -33,6 +48,31 @@ static bool worked(RustError error) {
     free(error.message);
     return is;
 }
+
+#ifdef CURIO
+/// The same proofs in two steps. 0, or the number of the step that went wrong.
+static int steps(const struct symbols* s, const SRS* srs, const void* provers, size_t count, const void* r, const void* s_,
+                 void* proofs) {
+    void *mutex = s->create_mutex(), *pending = (void*)1;
+    if (!mutex) return 1;
+    if (!failed(s->start(provers, 0, r, s_, srs, mutex, -1, &pending), "0 circuits") || pending) return 2;
+    if (!failed(s->start(provers, count, r, s_, NULL, mutex, -1, &pending), "null")) return 3;
+    if (!failed(s->start(provers, count, r, s_, srs, mutex, -1, NULL), "null")) return 4;
+    if (!worked(s->start(provers, count, r, s_, srs, mutex, 0, &pending)) || !pending) return 5;
+    if (!worked(s->finish(pending, proofs))) return 6;
+    if (!failed(s->finish(pending, proofs), "no such pending proof")) return 7;
+    if (!worked(s->start(provers, count, r, s_, srs, NULL, -1, &pending))) return 8;
+    if (!failed(s->finish(pending, NULL), "null")) return 9;
+    if (!failed(s->finish(pending, proofs), "no such pending proof")) return 10;
+    if (!worked(s->start(provers, count, r, s_, srs, NULL, -1, &pending))) return 11;
+    s->destroy(pending);
+    if (!failed(s->finish(pending, proofs), "no such pending proof")) return 12;
+    s->destroy(pending);
+    s->destroy(NULL);
+    s->destroy_mutex(mutex);
+    return 0;
+}
+#endif
 
 /// Proofs of `count` circuits, made twice with handles that live in turn. 0, or the number of the step that went wrong.
 int calls(const struct symbols* s, const char* path, const void* provers, size_t count, const void* r, const void* s_,
@@ -56,6 +96,11 @@ int calls(const struct symbols* s, const char* path, const void* provers, size_t
     s->drop(&srs);
     s->evict(&other);
     if (!worked(s->generate(provers, count, r, s_, again, &other))) return 14;
+#ifdef CURIO
+    memset(again, 1, count * 384);
+    int step = steps(s, &other, provers, count, r, s_, again);
+    if (step) return 100 + step;
+#endif
     s->drop(&other);
     if (s->clone(&other).ptr || s->clone(NULL).ptr) return 15;
     s->evict(&other);
