@@ -9,6 +9,8 @@
 # The targets command_line and requests are others: they run the whole program (cargo xtask fuzz-command-line), and a service (cargo xtask
 # fuzz-requests).
 #
+# TANDEM_FUZZ_SEED, a number, makes all of them begin with the same cases; without it they differ each time.
+#
 # New inputs gather in fuzz/corpus/TARGET, and one that fails lies in fuzz/artifacts/TARGET; neither is kept in git.
 set -eu
 cd "$(dirname "$0")/.."
@@ -54,7 +56,7 @@ fuzz() {
     for seed in $seeds; do
         cp "$seed" "$corpus/seed-$(basename "$seed")"
     done
-    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len="$bytes" -timeout="$longest" \
+    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" ${TANDEM_FUZZ_SEED:+"-seed=$TANDEM_FUZZ_SEED"} -max_len="$bytes" -timeout="$longest" \
         -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$artifacts/" "$corpus" \
         >"$artifacts/last.log" 2>&1; then
         tail -n 30 "$artifacts/last.log" >&2

@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 export TANDEM_REQUIRE_NVCC=1
 export TANDEM_CUDA_ARCHS=90
 fuzz_seconds=${TANDEM_FUZZ_SECONDS:-5}
+# What was right once stays right until the code changes; to look for more, run scripts/fuzz.sh, whose cases differ each time.
+export TANDEM_FUZZ_SEED=${TANDEM_FUZZ_SEED:-1}
 log=$(mktemp)
 trap end_lists EXIT
 . scripts/steps.sh
@@ -34,11 +36,6 @@ preparations() {
     step "scripts" bash scripts/tests/run.sh
     step "documents" sh scripts/docs.sh
     step "micro-benches" sh bench/micro/check.sh
-}
-
-# The tests of the program and those from end to end run it as it is released. Clippy has compiled the kernels, which both share.
-release() {
-    step "release program" cargo build --release --locked -p tandem-prover
 }
 
 # Beside the other tests: those of the service mostly wait, and what the rest compiles is mostly one crate at a time.
@@ -73,12 +70,11 @@ step "bindings are up to date" cargo xtask bindgen --check
 # Documents of examples too: with the features of tests, for which clippy has read the outside crates. The build scripts of both are
 # those that the tests need.
 step "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
-beside release
 step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --bins --examples --locked
 step "test programs" cargo test --workspace --locked --no-run
 join preparations
-join release
-export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
+# What is fuzzed is the program that the tests run: one build fewer, and with checks that a release leaves out. TANDEM_BINARY names another.
+export TANDEM_BINARY="${TANDEM_BINARY:-${CARGO_TARGET_DIR:-$PWD/target}/debug/tandem}"
 export TANDEM_REQUIRE_GRPC=1
 beside service_and_workspaces
 step "tests" tests "but service"

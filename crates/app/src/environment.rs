@@ -39,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 44] = [
+const OTHERS: [&str; 45] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -57,6 +57,7 @@ const OTHERS: [&str; 44] = [
     "TANDEM_FILECOIN",
     "TANDEM_FILECOIN_PROVER",
     "TANDEM_FUZZ_SECONDS",
+    "TANDEM_FUZZ_SEED",
     "TANDEM_HOG_LEAVES",
     "TANDEM_KEY_MEMORY",
     "TANDEM_NCCL",

@@ -57,6 +57,16 @@ const NUMBERS: [u64; 12] =
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
+    /// The same cases for the same TANDEM_FUZZ_SEED, others each time without it; and its number, which names what is found.
+    pub(crate) fn seeded() -> Result<(u64, Self), String> {
+        let of_time = || std::time::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64);
+        let seed = match std::env::var("TANDEM_FUZZ_SEED") {
+            Ok(seed) => seed.parse().map_err(|_| format!("TANDEM_FUZZ_SEED={seed}: expected a number"))?,
+            Err(_) => of_time(),
+        };
+        Ok((seed, Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)))
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

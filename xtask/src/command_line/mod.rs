@@ -40,8 +40,7 @@ pub(crate) fn run(root: &Path, seconds: &str) -> Result<(), String> {
     let mut cases = case::seeds(root)?;
     cases.extend(folders(&corpus).iter().filter_map(|folder| Case::load(folder).ok()));
     let all_files: Vec<(String, Vec<u8>)> = cases.iter().flat_map(|case| case.files.clone()).collect();
-    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64);
-    let mut random = Random(seed | 1);
+    let (seed, mut random) = Random::seeded()?;
     let (begun, mut runs, mut seen, mut findings) = (Instant::now(), 0u64, BTreeSet::new(), BTreeMap::new());
     let mut fresh: Vec<Case> = cases.clone();
     while begun.elapsed() < Duration::from_secs(seconds) || !fresh.is_empty() && runs < cases.len() as u64 {

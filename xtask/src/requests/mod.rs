@@ -29,8 +29,7 @@ pub(crate) fn run(root: &Path, seconds: &str) -> Result<(), String> {
     fs::create_dir_all(&artifacts).map_err(|e| format!("{}: {e}", artifacts.display()))?;
     let mut service = Service::start(root)?;
     let seeds = cases::seeds(&service.files()?);
-    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64);
-    let mut random = Random(seed | 1);
+    let (seed, mut random) = Random::seeded()?;
     let (begun, mut runs, mut seen) = (Instant::now(), 0usize, BTreeSet::new());
     // Each as it is, then changes of them.
     while runs < seeds.len() || begun.elapsed() < Duration::from_secs(seconds) {
