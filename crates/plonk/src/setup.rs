@@ -3,7 +3,7 @@
 use crate::gates::{Addition, Gates, Shape};
 use crate::key::{op, KeyView, VerifyingKey};
 use crate::polynomial::powers;
-use crate::{Error, PlonkBackend, Progress, Result, P1, P2};
+use crate::{Error, PlonkBackend, Progress, Result, Silent, P1, P2};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
 use rayon::prelude::*;
@@ -90,6 +90,49 @@ pub(crate) fn transformed<C: Curve, B: PlonkBackend<C>>(
     Ok(coefficients)
 }
 
+/// Writes the Lagrange polynomials of the first `count` rows of a domain, each as [`transformed`] does. L_i has the coefficients w^-ij / n, and
+/// L_i(x) = L_0(x w^-i), so that its values on the larger domain are those of L_0, 4 i places on: all of it is copied from two tables.
+///
+/// # Errors
+/// As for [`transformed`].
+pub(crate) fn lagrange<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    (domain, count): (usize, usize),
+    write: &mut dyn FnMut(&[u8]) -> Result<()>,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let mut unit = memory::filled("setup", domain, Mont::default())?;
+    unit[0] = C::mont(C::Fr::ONE);
+    let mut first = memory::filled("setup", 5 * domain, Mont::default())?;
+    let mut at = 0;
+    let mut keep = |bytes: &[u8]| {
+        bytemuck::cast_slice_mut(&mut first)[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+        Ok(())
+    };
+    transformed::<C, B>(backend, &unit, &mut keep, &Silent)?;
+    let values: &[u8] = bytemuck::cast_slice(&first[domain..]);
+    unit.rotate_right(1);
+    let powers = transformed::<C, B>(backend, &unit, &mut |_| Ok(()), &Silent)?;
+    let mut coefficients = unit;
+    for row in 0..count {
+        if progress.cancelled() {
+            return Err(Error::Interrupted);
+        }
+        coefficients
+            .par_iter_mut()
+            .with_min_len(1 << 12)
+            .enumerate()
+            .for_each(|(j, to)| *to = powers[row * j % domain]);
+        write(bytemuck::cast_slice(&coefficients))?;
+        let (before, behind) = values.split_at(values.len() - 4 * row * size_of::<Mont>());
+        write(behind)?;
+        write(before)?;
+        progress.advance(1);
+    }
+    Ok(())
+}
+
 /// The commitment to a polynomial with `powers` powers of tau, which it may be shorter than.
 ///
 /// # Errors
@@ -165,11 +208,9 @@ pub fn setup<C: Curve, B: PlonkBackend<C>>(
     }
     drop(sigma);
     setup.sink.begin(Part::Lagrange)?;
-    for row in 0..shape.publics.max(1) {
-        values.iter_mut().for_each(|value| *value = Mont::default());
-        values[row] = C::mont(C::Fr::ONE);
-        setup.polynomial(&values)?;
-    }
+    let sink = &mut *setup.sink;
+    let rows = (shape.domain, shape.publics.max(1));
+    lagrange::<C, B>(backend, rows, &mut |bytes| sink.bytes(bytes), progress)?;
     setup.sink.begin(Part::Powers)?;
     setup.sink.bytes(bytemuck::cast_slice(tau))?;
     let k = COSETS.map(C::Fr::from);
@@ -311,5 +352,45 @@ impl<C: Curve> KeySink<C> for OwnedKey<C> {
     fn verifying(&mut self, key: &VerifyingKey<C>) -> Result<()> {
         self.verifying = Some(key.clone());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_ops::cpu::Cpu;
+    use tandem_ops::{Bls12_381, Bn254};
+
+    /// Each by itself, by two transforms.
+    fn are_those_of_transforms<C: Curve>()
+    where
+        Cpu: PlonkBackend<C>,
+    {
+        let backend = Cpu::new(1);
+        for (domain, count) in [(8, 1), (8, 8), (64, 63), (1 << 13, 5)] {
+            let mut expected = Vec::new();
+            for row in 0..count {
+                let mut unit = vec![Mont::default(); domain];
+                unit[row] = C::mont(C::Fr::ONE);
+                let mut write = |bytes: &[u8]| {
+                    expected.extend_from_slice(bytes);
+                    Ok(())
+                };
+                transformed::<C, _>(&backend, &unit, &mut write, &Silent).unwrap();
+            }
+            let mut found = Vec::new();
+            let mut write = |bytes: &[u8]| {
+                found.extend_from_slice(bytes);
+                Ok(())
+            };
+            lagrange::<C, _>(&backend, (domain, count), &mut write, &Silent).unwrap();
+            assert!(found == expected, "{count} of {domain}");
+        }
+    }
+
+    #[test]
+    fn lagrange_polynomials_are_those_of_transforms() {
+        are_those_of_transforms::<Bn254>();
+        are_those_of_transforms::<Bls12_381>();
     }
 }

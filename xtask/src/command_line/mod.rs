@@ -259,7 +259,8 @@ mod tests {
         assert!(is_fault(2 << 8, "error: \u{1b}[2J\n", same));
         let proved = "w.wtns: proved and verified in 0.003 s on CPU, 2 threads\nerror: empty: this is an empty file\n";
         assert!(is_fault(2 << 8, proved, same));
-        let more = Case { args: vec!["prove".into(), "--more".into(), "empty p2.json u2.json".into()], ..Case::default() };
+        let more =
+            Case { args: vec!["prove".into(), "--more".into(), "empty p2.json u2.json".into()], ..Case::default() };
         assert!(fault(&more, &before, &ended(2 << 8, proved, &with("proof.json", "{}"))).is_none());
         assert!(fault(&more, &before, &ended(2 << 8, &format!("{proved}more\n"), same)).is_some());
         assert!(is_fault(2 << 8, "error: what\n", &with("proof.json", "{}")));

@@ -2,7 +2,7 @@
 
 use super::{check_powers, powers, Fr, VerifyingKey, BLINDED_ROWS, G1};
 use crate::gates::{Gates, Shape};
-use crate::setup::{commit, sigma, transformed, COSETS};
+use crate::setup::{commit, lagrange, sigma, transformed, COSETS};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{memory, Bn254, Curve, Mont, SplitMsm};
 
@@ -95,12 +95,8 @@ pub fn setup<B: PlonkBackend<Bn254>>(
     }
     drop(sigma);
     sink.begin(Part::Lagrange)?;
-    for row in 0..publics.max(1) {
-        values.iter_mut().for_each(|value| *value = Mont::default());
-        values[row] = Bn254::mont(Fr::from(1_u64));
-        write(&values, sink)?;
-    }
     drop(values);
+    lagrange::<Bn254, B>(backend, (domain, publics.max(1)), &mut |bytes| sink.bytes(bytes), progress)?;
     sink.begin(Part::Powers)?;
     sink.bytes(bytemuck::cast_slice(tau))?;
     sink.begin(Part::C0)?;
