@@ -241,7 +241,7 @@ impl<'a, 'm> Circuit<'a, 'm> {
         let mut element = Zeroizing::new([0u32; LIMBS_MAX]);
         let element = &mut element[..self.limbs];
         for i in 0..count {
-            self.machine.invoke(get, i as i32)?;
+            self.machine.read_wire(get, i)?;
             self.machine.read_shared(self.read_shared, element)?;
             self.machine.tell_wire()?;
             if !self.modulus.is_above(element) {

@@ -13,12 +13,12 @@ mod observed;
 
 use crate::budget::Budget;
 use crate::kept::FAILED;
-use crate::native::{observe, recognise, Field, Function, Import, Native, IMPORT_MODULE};
+use crate::native::{observe, recognise, Field, Function, Import, Native, Wires, IMPORT_MODULE};
 use crate::recording::{Recorder, Refused};
 use crate::{one_line, Caller, Error, Limit, Limits, Record, Result};
 use errors::{explain_exception, refused_memory};
 pub(crate) use errors::{failed, not_circom, too_large, ASSERTION};
-use observed::{link_hook, observed};
+use observed::{link_hook, observed, ELEMENT_BYTES};
 use std::time::Instant;
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
@@ -45,6 +45,9 @@ pub(crate) const STACK_BYTES: usize = 64 << 20;
 /// Steps that a call into the module costs, and one of an import, by the time they take.
 const CALL_STEPS: u64 = 100;
 const REQUEST_STEPS: u64 = 500;
+
+/// Steps of a wire that is read without a call.
+const WIRE_STEPS: u64 = 100;
 
 /// Bytes of the interpreter's stack of values. All are allocated at once, so that growing leaves no copy behind.
 const VALUE_STACK_BYTES: usize = 1_000_000;
@@ -101,6 +104,8 @@ pub(crate) struct Machine<'a> {
     deadline: Option<Instant>,
     /// Where the module keeps the shared element, if that is known.
     shared: Option<u32>,
+    /// Where the wires are, if that is known.
+    wires: Option<(Wires, Field)>,
     caller: &'a dyn Caller,
     /// An import is being served.
     is_serving: bool,
@@ -158,7 +163,8 @@ impl<'a> Machine<'a> {
             limits,
             steps: limits.steps,
             deadline,
-            shared: native.and_then(|native| native.shared),
+            shared: native.as_ref().and_then(|native| native.shared),
+            wires: native.and_then(|native| Some((native.wires?, native.field))),
             caller,
             is_serving: false,
             has_served: false,
@@ -342,6 +348,25 @@ impl<'a> Machine<'a> {
             self.store.data_mut().trace.push(line);
         }
         Ok(())
+    }
+
+    /// Has the shared element hold a wire, as `get` does, which is called where it is not known what it does.
+    pub(crate) fn read_wire(&mut self, get: TypedFunc<i32, ()>, number: usize) -> Result<()> {
+        let (Some((wires, field)), Some(memory)) = (self.wires, self.store.data().memory) else {
+            return self.invoke(get, number as i32);
+        };
+        self.charge(WIRE_STEPS)?;
+        let memory = memory.data_mut(&mut self.store);
+        let place = wires.numbers.wrapping_add((number as u32) << 2) as usize;
+        let done = match memory.get(place..).and_then(|rest| rest.first_chunk()) {
+            Some(&bytes) => {
+                let signal = u32::from_le_bytes(bytes).wrapping_mul(ELEMENT_BYTES).wrapping_add(wires.signals);
+                let copied = Function::CopyN.run(&field, memory, [wires.shared, signal, 1]);
+                copied.and_then(|_| Function::ToLongNormal.run(&field, memory, [wires.shared, 0, 0]))
+            }
+            None => Err(TrapCode::MemoryOutOfBounds),
+        };
+        done.map(drop).map_err(|trap| self.explain(&trap.into()))
     }
 
     /// The shared element, limb by limb, as `read` reads it. Where its place is known, no call is needed.

@@ -13,6 +13,7 @@ const ASSERTS: &[u8] = include_bytes!("data/asserts.wasm");
 const BRANCHES: &[u8] = include_bytes!("data/branches.wasm");
 const FUNCTIONS: &[u8] = include_bytes!("data/functions.wasm");
 const WAYS: &[u8] = include_bytes!("data/ways.wasm");
+const TABLES: &[u8] = include_bytes!("data/tables.wasm");
 
 /// What is kept, in memory.
 #[derive(Default)]
@@ -183,6 +184,36 @@ fn functions_are_gone_all_ways() {
         }
     }
     assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
+}
+
+/// The recording of one input gives the entries of tables for all, and says nothing of which one it was. Places beyond a table are left.
+#[test]
+fn places_in_tables_are_recorded() {
+    let mut first: Option<Vec<u8>> = None;
+    for recorded in [r#"{"a": 0, "b": 0}"#, r#"{"a": 2, "b": 3}"#, r#"{"a": 1, "b": 1}"#] {
+        let memory = Memory::default();
+        let run = |json: &str| {
+            let found =
+                calculate_kept(TABLES, json.as_bytes().to_vec().into(), LIMITS, &|| false, &memory, Record::Unbranched);
+            let values = |witness: Witness| witness.values().to_vec();
+            assert_eq!(found.map(values).map_err(|e| e.to_string()), own(TABLES, json).map(values), "{json}");
+        };
+        run(recorded);
+        let kept = memory.kept.lock().unwrap().clone().unwrap();
+        assert!(*first.get_or_insert_with(|| kept.clone()) == kept, "{recorded}");
+        for (a, b) in (0..3).flat_map(|a| (0..4).map(move |b| (a, b))) {
+            run(&format!(r#"{{"a": {a}, "b": {b}}}"#));
+            assert_eq!(memory.used.lock().unwrap().last(), Some(&Used::Replayed), "{a} {b}");
+        }
+        // Negative, beyond all tables, and what a number of 32 bits would not tell from a place.
+        for a in ["-1", "-3", "9", "70000", "4294967296", "4294967297", "340282366920938463463374607431768211456"] {
+            for json in [format!(r#"{{"a": "{a}", "b": 1}}"#), format!(r#"{{"a": 1, "b": "{a}"}}"#)] {
+                run(&json);
+                assert_eq!(memory.used.lock().unwrap().last(), Some(&Used::Left), "{json}");
+            }
+        }
+        assert_eq!(memory.count(Used::Recorded), 1);
+    }
 }
 
 /// A loop of a function that does not end at once is a branch.

@@ -10,7 +10,7 @@ use wasmi::{Linker, TrapCode};
 type At<'a> = wasmi::Caller<'a, Host>;
 type Done<T> = Result<T, wasmi::Error>;
 
-const ELEMENT_BYTES: u32 = 40;
+pub(super) const ELEMENT_BYTES: u32 = 40;
 /// Bytes of an element's limbs.
 const INTEGER_BYTES: usize = 32;
 
@@ -149,6 +149,15 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
             let (memory, host) = parts(&mut at)?;
             Ok(u32::from(host.tell(memory.len(), |recorder| recorder.leave(result, memory))?))
         }),
+        Hook::Index => linker.func_wrap(M, name, move |mut at: At, value: u32| index(&mut at, field, value)),
+        Hook::Scale => linker.func_wrap(M, name, |mut at: At, a: u32, b: u32, of_a: u32, of_b: u32| {
+            let (memory, host) = parts(&mut at)?;
+            host.tell(memory.len(), |recorder| recorder.scale([a, b], [of_a, of_b]))?;
+            Ok(a.wrapping_mul(b))
+        }),
+        Hook::Select => {
+            linker.func_wrap(M, name, |mut at: At, to: u32, from: u32, end: u32| select(&mut at, to, from, end))
+        }
         Hook::Join => linker.func_wrap(M, name, |mut at: At| {
             let (memory, host) = parts(&mut at)?;
             Ok(host.tell(memory.len(), |recorder| recorder.join(memory))?)
@@ -209,6 +218,29 @@ fn copy(at: &mut At, to: u32, from: u32) -> Done<()> {
         return shift(at, place(to, 0), place(from, 0), ELEMENT_BYTES as usize);
     }
     (0..ELEMENT_BYTES).step_by(8).try_for_each(|i| shift(at, place(to, i), place(from, i), 8))
+}
+
+/// `Fr_toInt` of what is a part of an index.
+fn index(at: &mut At, field: Field, value: u32) -> Done<u32> {
+    let (memory, host) = parts(at)?;
+    let plan = host.tell(memory.len(), |recorder| {
+        recorder.touch(&[value], memory)?;
+        recorder.before(Function::ToInt, [value, 0, 0], memory)
+    })?;
+    let number = Function::ToInt.run(&field, memory, [value, 0, 0])?;
+    host.tell(memory.len(), |recorder| recorder.index(plan, value, number, memory))?;
+    Ok(number)
+}
+
+/// `Fr_copy` of the entry of an array that indices have led to.
+fn select(at: &mut At, to: u32, from: u32, end: u32) -> Done<()> {
+    let (memory, host) = parts(at)?;
+    let Some(entry) = host.tell(memory.len(), |recorder| recorder.select(from, end, memory))? else {
+        return copy(at, to, from);
+    };
+    copy(at, to, entry.from)?;
+    let (memory, host) = parts(at)?;
+    Ok(host.tell(memory.len(), |recorder| recorder.selected(to, &entry))?)
 }
 
 /// What the idiom of `setInputSignal` does.

@@ -19,7 +19,7 @@ pub(crate) use field::{divide, is_above, Field, Limbs};
 pub(crate) use observe::{observe, Hook};
 #[cfg(test)]
 pub(crate) use recognise::{put, Parts};
-pub(crate) use recognise::{recognise, Import, Native, IMPORT_MODULE};
+pub(crate) use recognise::{recognise, Import, Native, Wires, IMPORT_MODULE};
 
 /// The prime of a number that recordings give it.
 pub(crate) fn prime(number: u8) -> Option<Limbs> {

@@ -19,10 +19,18 @@
 //! ```text
 //! f(a, b)   ──►   Enter()  do { r = f(a, b) } while Leave(r)  r
 //! ```
+//!
+//! An entry of an array of variables is copied so that the host knows of its indices:
+//!
+//! ```text
+//! Fr_copy(to, variables + 40 (size * Fr_toInt(x) + ... + start))
+//!   ──►   Select(to, variables + 40 (Scale(size, Index(x)) + ... + start), end)
+//! ```
 
 use super::recognise::{put, Import, Native, Parts, CALL};
 use super::rewrite::{Place, Rewriter};
 use super::Function;
+use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{MemArg, Operator, ValType};
 
@@ -55,10 +63,16 @@ pub(crate) enum Hook {
     Enter,
     /// It has returned this: whether it is to be called again.
     Leave,
+    /// `Fr_toInt` of what is a part of an index.
+    Index,
+    /// `(a, b, indices of a, indices of b)`: a product with indices.
+    Scale,
+    /// `(to, from, end)`: `Fr_copy` of the entry that indices have led to. Its array ends before `end`.
+    Select,
 }
 
 impl Hook {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 16] = [
         Self::Load,
         Self::Store32,
         Self::Store64,
@@ -72,11 +86,14 @@ impl Hook {
         Self::Repeats,
         Self::Enter,
         Self::Leave,
+        Self::Index,
+        Self::Scale,
+        Self::Select,
     ];
 }
 
 /// The types of the hooks, in order: parameters and results.
-const TYPES: [&[u8]; 13] = [
+const TYPES: [&[u8]; 16] = [
     b"\x60\x03\x7f\x7f\x7f\x01\x7f",
     b"\x60\x04\x7f\x7f\x7f\x7f\0",
     b"\x60\x04\x7f\x7e\x7f\x7f\0",
@@ -90,6 +107,9 @@ const TYPES: [&[u8]; 13] = [
     b"\x60\x01\x7f\x01\x7f",
     b"\x60\0\0",
     b"\x60\x01\x7f\x01\x7f",
+    b"\x60\x01\x7f\x01\x7f",
+    b"\x60\x04\x7f\x7f\x7f\x7f\x01\x7f",
+    b"\x60\x03\x7f\x7f\x7f\0",
 ];
 
 /// `None` where it is no module of circom's, or has not the parts that a recording needs. Whether functions may be called again is said by
@@ -150,7 +170,7 @@ pub(crate) fn observe(wasm: &[u8], explores: bool) -> Option<Native> {
     }
     let repeated: Vec<u32> = repeated.iter().map(|&index| parts.functions[index]).collect();
     let wasm = rewriter.assemble(&TYPES, &repeated, &code)?;
-    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: Some(shared) })
+    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: Some(shared), wires: None })
 }
 
 /// What is known of a module.
@@ -187,6 +207,8 @@ impl Observer<'_> {
         }
         let mut i = 0;
         let mut ways: Option<Ways> = None;
+        let variables = variables(&operators);
+        let mut lookup: Option<Lookup> = None;
         while i < operators.len() {
             let (operator, range) = &operators[i];
             if let Some(Ways { other, end }) = ways.filter(|ways| [ways.other, ways.end].contains(&i)) {
@@ -255,7 +277,28 @@ impl Observer<'_> {
                             None => self.call(&mut out, *function_index),
                         }
                     }
-                    Operator::Call { function_index } => self.call(&mut out, *function_index),
+                    Operator::Call { function_index } if self.known.is(*function_index, Function::ToInt) => {
+                        lookup = lookup.or_else(|| self.known.lookup(&operators, i, variables.as_ref()?));
+                        match &lookup {
+                            Some(_) => self.hook(&mut out, Hook::Index),
+                            None => self.call(&mut out, *function_index),
+                        }
+                    }
+                    Operator::I32Mul if lookup.as_ref().is_some_and(|lookup| lookup.products.contains_key(&i)) => {
+                        let indices = lookup.as_ref().and_then(|lookup| lookup.products.get(&i)).into_iter().flatten();
+                        indices.for_each(|&indices| number(&mut out, indices));
+                        self.hook(&mut out, Hook::Scale);
+                    }
+                    Operator::Call { function_index } => match lookup.take_if(|lookup| lookup.copy == i) {
+                        Some(Lookup { variables: Variables { local, bytes }, .. }) => {
+                            out.push(0x20);
+                            put(&mut out, local);
+                            number(&mut out, bytes);
+                            out.push(0x6a);
+                            self.hook(&mut out, Hook::Select);
+                        }
+                        None => self.call(&mut out, *function_index),
+                    },
                     Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
                     other => {
                         self.sets |= matches!(other, Operator::GlobalSet { .. });
@@ -384,6 +427,60 @@ impl Known<'_> {
         (is_it && is_rest).then_some(Assignment { to, integer, length: LENGTH + 4 })
     }
 
+    /// The entry of an array that is copied, from its first index, an operator that calls `Fr_toInt`, on. Nothing but its address is
+    /// calculated in between.
+    ///
+    /// ```text
+    /// [to, size, x,] Fr_toInt, mul, [size, y, Fr_toInt, z, Fr_toInt, add, mul, add,] ... start, add, 40, mul, variables, add, Fr_copy
+    /// ```
+    fn lookup(&self, all: &[(Operator, Range<usize>)], i: usize, variables: &Variables) -> Option<Lookup> {
+        use Operator::{Call, I32Add, I32Const, I32Mul, LocalGet};
+        // What is on the stack, by the indices that are parts of it.
+        let (mut stack, mut products) = (vec![0, 1], HashMap::new());
+        for (at, (operator, _)) in all.iter().enumerate().skip(i + 1).take(LOOKUP_OPERATORS_MAX) {
+            if stack.len() == 1 && self.copies_variable(&all[at..], variables) {
+                return Some(Lookup { products, copy: at + 4, variables: *variables });
+            }
+            match operator {
+                LocalGet { .. } | I32Const { .. } => stack.push(0),
+                I32Add | I32Mul => {
+                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    if a + b > 0 && matches!(operator, I32Mul) {
+                        products.insert(at, [a, b]);
+                    }
+                    stack.push(a + b);
+                }
+                Call { function_index } if self.is(*function_index, Function::ToInt) => {
+                    stack.pop().filter(|&indices| indices == 0)?;
+                    stack.push(1);
+                }
+                // An index may be calculated.
+                Call { function_index } => {
+                    for _ in 0..self.operands(*function_index)? {
+                        stack.pop().filter(|&indices| indices == 0)?;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The end of it: `40, mul, variables, add, Fr_copy`.
+    fn copies_variable(&self, all: &[(Operator, Range<usize>)], variables: &Variables) -> bool {
+        use Operator::{Call, I32Add, I32Const, I32Mul, LocalGet};
+        let part: Vec<&Operator> = all.iter().take(5).map(|(operator, _)| operator).collect();
+        matches!(part[..], [I32Const { value: 40 }, I32Mul, LocalGet { local_index }, I32Add, Call { function_index }]
+            if *local_index == variables.local && self.is_copy(*function_index))
+    }
+
+    /// How many elements a field function that calculates takes.
+    fn operands(&self, callee: u32) -> Option<usize> {
+        let own = callee.checked_sub(self.parts.imports)? as usize;
+        let ty = self.parts.types.get(*self.parts.functions.get(own)? as usize)?;
+        self.found.get(own)?.filter(|function| function.calculates()).map(|_| ty.params().len())
+    }
+
     /// The two ways of an `if` at operator `i`, where they only calculate.
     fn ways(&self, all: &[(Operator, Range<usize>)], i: usize) -> Option<Ways> {
         if !matches!(all.get(i)?.0, Operator::If { blockty: wasmparser::BlockType::Empty }) {
@@ -435,6 +532,43 @@ struct Assignment {
     to: u32,
     integer: u32,
     length: usize,
+}
+
+/// Operators from an entry's first index to its copy.
+const LOOKUP_OPERATORS_MAX: usize = 128;
+
+/// An entry of an array that is copied.
+struct Lookup {
+    /// Operators that multiply, with how many indices are parts of their operands.
+    products: HashMap<usize, [i32; 2]>,
+    /// The operator that copies.
+    copy: usize,
+    variables: Variables,
+}
+
+/// Where a function's variables lie: the local with their address, and how many bytes they take.
+#[derive(Clone, Copy)]
+struct Variables {
+    local: u32,
+    bytes: i32,
+}
+
+/// Where a function begins as circom's do.
+///
+/// ```text
+/// lvar = load(0); expaux = lvar + bytes
+/// ```
+fn variables(all: &[(Operator, Range<usize>)]) -> Option<Variables> {
+    use Operator::{I32Add, I32Const, I32Load, LocalGet, LocalSet};
+    let first: Vec<&Operator> = all.get(..7)?.iter().map(|(operator, _)| operator).collect();
+    match first[..] {
+        [I32Const { value: 0 }, I32Load { .. }, LocalSet { local_index: local }, LocalGet { local_index }, I32Const { value: bytes }, I32Add, LocalSet { .. }]
+            if local_index == local =>
+        {
+            Some(Variables { local: *local, bytes: *bytes })
+        }
+        _ => None,
+    }
 }
 
 /// The operators that end the two ways of an `if`: its `else` and its `end`, or twice its `end`.

@@ -48,6 +48,19 @@ pub(crate) struct Native {
     pub(crate) functions: Vec<Import>,
     /// Where the limbs lie that `readSharedRWMemory` reads.
     pub(crate) shared: Option<u32>,
+    /// Where `getWitness` finds a wire.
+    pub(crate) wires: Option<Wires>,
+}
+
+/// Where wires lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wires {
+    /// The address of the number of each wire's signal.
+    pub(crate) numbers: u32,
+    /// The address of the signals.
+    pub(crate) signals: u32,
+    /// The address of the element to which a signal is copied.
+    pub(crate) shared: u32,
 }
 
 /// `None` where nothing is recognised, or the module has parts that circom's have not. Whether it is valid is not seen here: what
@@ -55,6 +68,7 @@ pub(crate) struct Native {
 pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
     let parts = Parts::read(wasm)?;
     let (field, found) = parts.field_functions()?;
+    let wires = parts.wires(&found);
     let mut functions: Vec<Function> = Vec::new();
     let mut types = Vec::new();
     let mut places = vec![Place::Own; found.len()];
@@ -82,7 +96,7 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
     }
     let wasm = Rewriter::new(&parts, types, places).module()?;
     let functions = functions.into_iter().map(Import::Field).collect();
-    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: parts.shared() })
+    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: parts.shared(), wires })
 }
 
 /// Whether the memory begins with what circom's code for this prime reads there.
@@ -107,6 +121,7 @@ pub(crate) struct Parts<'a> {
     /// The number of `readSharedRWMemory`.
     read_shared: Option<u32>,
     write_shared: Option<u32>,
+    get_witness: Option<u32>,
     /// The memory's first bytes, as they are when the module begins.
     constants: Vec<u8>,
     /// It exports one.
@@ -124,6 +139,7 @@ impl<'a> Parts<'a> {
             bodies: Vec::new(),
             read_shared: None,
             write_shared: None,
+            get_witness: None,
             constants: vec![0; CONSTANTS_END],
             has_memory: false,
         };
@@ -172,6 +188,7 @@ impl<'a> Parts<'a> {
                         "writeSharedRWMemory" if export.kind == ExternalKind::Func => {
                             self.write_shared = Some(export.index);
                         }
+                        "getWitness" if export.kind == ExternalKind::Func => self.get_witness = Some(export.index),
                         _ => {}
                     }
                 }
@@ -225,6 +242,29 @@ impl<'a> Parts<'a> {
                 if memarg.offset == 0 =>
             {
                 Some(value as u32)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where `getWitness` finds a wire, if it does no more than copy it to where `readSharedRWMemory` reads, as a long number.
+    fn wires(&self, found: &[Option<Function>]) -> Option<Wires> {
+        use Operator::{Call, End, I32Add, I32Const, I32Load, I32Mul, I32Shl, LocalGet, LocalSet};
+        let body = self.bodies.get(self.get_witness?.checked_sub(self.imports)? as usize)?;
+        let operators: Result<Vec<_>, _> = body.get_operators_reader().ok()?.into_iter().take(18).collect();
+        let own =
+            |callee: u32| callee.checked_sub(self.imports).map(|own| own as usize).filter(|&own| own < found.len());
+        let is_copy = |callee| own(callee).is_some_and(|own| self.is_copy(own));
+        let is_to_normal = |callee| own(callee).is_some_and(|own| found[own] == Some(Function::ToLongNormal));
+        match operators.ok()?[..] {
+            [I32Const { value: numbers }, LocalGet { local_index: 0 }, I32Const { value: 2 }, I32Shl, I32Add, I32Load { memarg }, I32Const { value: 40 }, I32Mul, I32Const { value: signals }, I32Add, LocalSet { local_index: 1 }, I32Const { value: shared }, LocalGet { local_index: 1 }, Call { function_index: copy }, I32Const { value: again }, Call { function_index: to_normal }, End]
+                if memarg.offset == 0
+                    && shared == again
+                    && is_copy(copy)
+                    && is_to_normal(to_normal)
+                    && self.shared() == Some(shared.wrapping_add(8) as u32) =>
+            {
+                Some(Wires { numbers: numbers as u32, signals: signals as u32, shared: shared as u32 })
             }
             _ => None,
         }

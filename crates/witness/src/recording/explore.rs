@@ -33,7 +33,7 @@ const WAYS_MAX: usize = 256;
 /// Calls within each other.
 const DEPTH_MAX: usize = 64;
 
-/// Writes behind conditions, and words that ways leave, of a whole recording: some seconds.
+/// Writes behind conditions, words that ways leave, and entries of arrays, of a whole recording: some seconds.
 const STRAYS_MAX: usize = 1 << 26;
 
 /// Words that are saved together.
@@ -135,7 +135,7 @@ impl Calls {
         self.held
     }
 
-    fn stray(&mut self, work: usize) -> Result<()> {
+    pub(super) fn stray(&mut self, work: usize) -> Result<()> {
         self.strays += work;
         match self.strays > STRAYS_MAX {
             true => Err(Refused(TOO_MANY)),

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Values lie in four areas: inputs, constants, those that are kept (wires), and those that pass, whose places are used again. A step is
-//! an operation's number, the place of its result, and its operands. A product that only a sum behind it needs is a step with that sum. A reference is a number in LEB128 whose lowest two bits are the
+//! an operation's number, the place of its result, and its operands. A product that only a sum behind it needs is a step with that sum. What
+//! selects an entry has its table behind it: the number of its first constant, and of how many. A reference is a number in LEB128 whose lowest two bits are the
 //! area; for kept values it counts back from the next one. A result's place is 0 for the next kept value, or one more than the place of
 //! a passing one.
 
@@ -22,7 +23,7 @@ use super::{Line, Step, Value};
 use crate::native::{Field, Limbs};
 
 /// Changes when what is kept, or what it means, changes. Programs are named by their hash with it.
-pub(crate) const VERSION: &str = "tandem recording 5";
+pub(crate) const VERSION: &str = "tandem recording 6";
 
 const MAGIC: &[u8; 16] = b"tandem record 3\n";
 
@@ -35,6 +36,8 @@ pub(super) const IS_TRUE: u8 = 0x80;
 pub(super) const IS_FALSE: u8 = 0x81;
 /// `a b + c`.
 pub(super) const MUL_ADD: u8 = 0x82;
+/// An entry of a table.
+pub(super) const SELECT: u8 = 0x83;
 
 /// Areas of values.
 pub(super) const INPUT: u8 = 0;
@@ -103,7 +106,7 @@ const ALWAYS: u32 = u32::MAX - 2;
 /// What a step needs: two values, or one twice.
 fn operands(step: &Step) -> [Value; 2] {
     match *step {
-        Step::IsTrue(a) | Step::IsFalse(a) => [a, a],
+        Step::IsTrue(a) | Step::IsFalse(a) | Step::Select(a, _) => [a, a],
         Step::Compute(_, a, b) => [a, b],
     }
 }
@@ -115,6 +118,7 @@ fn uses(line: &Line) -> Vec<u8> {
     for (i, step) in line.steps.iter().enumerate().rev() {
         let is_needed = match step {
             Step::Compute(operation, ..) => uses[i] > 0 || operation.may_fail(),
+            Step::Select(..) => uses[i] > 0,
             Step::IsTrue(_) | Step::IsFalse(_) => true,
         };
         if is_needed {
@@ -189,6 +193,7 @@ impl Places<'_> {
         let (number, needs) = match *step {
             Step::IsTrue(a) => (IS_TRUE, vec![a]),
             Step::IsFalse(a) => (IS_FALSE, vec![a]),
+            Step::Select(a, _) => (SELECT, vec![a]),
             Step::Compute(operation, a, b) => match within(self.line, step, |i| self.last[i] == WITHIN) {
                 Some((_, [x, y], other)) => (MUL_ADD, vec![x, y, other]),
                 None if operation.is_unary() => (operation as u8, vec![a]),
@@ -204,11 +209,16 @@ impl Places<'_> {
                 self.leave(i, *value);
             }
         }
-        if matches!(step, Step::Compute(..)) {
+        let has_result = matches!(step, Step::Compute(..) | Step::Select(..));
+        if has_result {
             put(out, self.place(i));
         }
         out.extend(operands);
-        if self.last[i] == i as u32 && matches!(step, Step::Compute(..)) {
+        if let Step::Select(_, table) = *step {
+            put(out, table.first.into());
+            put(out, table.count.into());
+        }
+        if self.last[i] == i as u32 && has_result {
             self.leave(i, Value::Result(i as u32));
         }
     }

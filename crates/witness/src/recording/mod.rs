@@ -2,7 +2,8 @@
 //!
 //! [`Recorder`] watches one run: which bytes of the module's memory depend on the inputs, and of what values they are made. Where
 //! the module's own control hangs on such a value, the recording has a *guard*: the run goes the same way as long as the guards
-//! hold. Where both ways only calculate, it takes both ([`fork`]), and within a function of the circuit's all ([`explore`]).
+//! hold. Where both ways only calculate, it takes both ([`fork`]), and within a function of the circuit's all ([`explore`]). Where a value is
+//! a place in an array of constants, the entry is a value ([`table`]).
 //! [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
 
 mod explore;
@@ -20,6 +21,9 @@ mod recorder;
 mod recorder_tests;
 mod replay;
 mod shadow;
+mod table;
+#[cfg(test)]
+mod table_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -48,9 +52,18 @@ pub(crate) enum Value {
 pub(crate) enum Step {
     /// A value; operations of one value have it twice.
     Compute(Operation, Value, Value),
+    /// The entry of this number, or 0 where there is none.
+    Select(Value, Table),
     /// The value must be something else than 0.
     IsTrue(Value),
     IsFalse(Value),
+}
+
+/// Constants that lie one behind another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Table {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
 }
 
 /// What a recorder has found.

@@ -7,6 +7,7 @@ use super::explore::{Calls, STRAYED};
 use super::fork::Fork;
 use super::operation::Operation;
 use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
+use super::table::Lookups;
 use super::{Line, Refused, Step, Value};
 use crate::kept::{BRANCHED, FAILED};
 use crate::native::{is_above, Field, Function, Limbs};
@@ -27,7 +28,7 @@ const SHORT_MONTGOMERY: u32 = 0x4000_0000;
 pub(super) const ELEMENT_BYTES: usize = ELEMENT * WORD;
 
 /// Steps and constants of one recording.
-const STEPS_MAX: usize = 1 << 27;
+pub(super) const STEPS_MAX: usize = 1 << 27;
 
 /// Bytes that a step takes while it is recorded, with its place among those that are known.
 pub(crate) const STEP_BYTES: usize = 64;
@@ -40,14 +41,15 @@ pub(crate) struct Recorder {
     pub(super) fork: Option<Fork>,
     /// The circuit's functions that are being run.
     pub(super) calls: Calls,
+    pub(super) lookups: Lookups,
     places: HashMap<Limbs, u32, RandomState>,
-    known: HashMap<(Operation, Value, Value), Value, RandomState>,
+    known: HashMap<Step, Value, RandomState>,
     guarded: HashSet<Step, RandomState>,
     which: Record,
 }
 
 /// What the memory says of an operand.
-enum Operand {
+pub(super) enum Operand {
     /// Neither its value nor its form depends on the inputs.
     Plain(Limbs),
     Of(Value),
@@ -65,6 +67,7 @@ impl Recorder {
             line,
             fork: None,
             calls: Calls::new(),
+            lookups: Lookups::default(),
             places: HashMap::default(),
             known: HashMap::default(),
             guarded: HashSet::default(),
@@ -153,7 +156,7 @@ impl Recorder {
     }
 
     /// What is known of an element.
-    fn operand(&self, memory: &[u8], at: u32) -> Result<Operand> {
+    pub(super) fn operand(&self, memory: &[u8], at: u32) -> Result<Operand> {
         let at = at as usize;
         if !at.is_multiple_of(WORD) {
             return match self.shadow.are_clean(at, ELEMENT_BYTES) {
@@ -353,7 +356,7 @@ impl Recorder {
     }
 
     /// Elements that a function has used: their form may depend on the inputs from now on.
-    fn retag(&mut self, elements: [(u32, Value); 2]) -> Result<()> {
+    pub(super) fn retag(&mut self, elements: [(u32, Value); 2]) -> Result<()> {
         for (at, value) in elements {
             if !(at as usize).is_multiple_of(WORD) {
                 return Err(Refused("an element is at no word"));
@@ -519,11 +522,16 @@ impl Recorder {
             }
             _ => {}
         }
-        if let Some(&value) = self.known.get(&(operation, x, y)) {
+        self.once(Step::Compute(operation, x, y))
+    }
+
+    /// The value of a step: one that is there already, where it is.
+    pub(super) fn once(&mut self, step: Step) -> Result<Value> {
+        if let Some(&value) = self.known.get(&step) {
             return Ok(value);
         }
-        let value = self.push(Step::Compute(operation, x, y))?;
-        self.known.insert((operation, x, y), value);
+        let value = self.push(step)?;
+        self.known.insert(step, value);
         Ok(value)
     }
 }

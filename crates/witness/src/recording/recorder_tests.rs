@@ -9,7 +9,7 @@ use crate::native::{prime, Field, Function};
 use crate::Record;
 
 /// A shared element, its limbs, and places for others.
-const SHARED: u32 = 2000;
+pub(super) const SHARED: u32 = 2000;
 const LIMBS: u32 = SHARED + 8;
 pub(super) const X: u32 = 3000;
 pub(super) const Y: u32 = 3100;

@@ -1,6 +1,6 @@
 //! A recording, computed again on other inputs.
 
-use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT, MUL_ADD};
+use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT, MUL_ADD, SELECT};
 use super::operation::product;
 use crate::budget::Budget;
 use crate::inputs::{Inputs, Shape};
@@ -147,6 +147,12 @@ impl<'a> Run<'a> {
             *self.values.get_mut(to)? = field.add(product(field, a, b), c);
             return Some(100);
         }
+        if number == SELECT {
+            let (to, before) = self.result(steps, kept)?;
+            let index = self.operand(steps, before)?;
+            *self.values.get_mut(to)? = self.entry(index, steps.number()?, steps.number()?)?;
+            return Some(50);
+        }
         let value = self.operand(steps, *kept)?;
         let holds = match number {
             IS_TRUE => value != [0; 4],
@@ -154,6 +160,13 @@ impl<'a> Run<'a> {
             _ => false,
         };
         holds.then_some(50)
+    }
+
+    /// An entry of a table, 0 where it has none of this number; `None` where there is no such table.
+    fn entry(&self, index: Limbs, first: u64, count: u64) -> Option<Limbs> {
+        let end = first.checked_add(count).filter(|&end| end <= self.counts[usize::from(CONSTANT)] as u64)?;
+        let place = first.checked_add(index[0]).filter(|&place| index[1..] == [0; 3] && place < end);
+        Some(place.map_or([0; 4], |place| self.values[self.starts[usize::from(CONSTANT)] + place as usize]))
     }
 
     /// The place of a result, and the number of the next kept value from before it, from which references count.

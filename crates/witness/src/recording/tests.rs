@@ -1,8 +1,8 @@
 //! Operations beside circom's functions, and recordings that are damaged.
 
-use super::file::{operation, write, About, Recording, MUL_ADD};
+use super::file::{operation, write, About, Recording, MUL_ADD, SELECT};
 use super::operation::Operation;
-use super::{replay, Line, Recorder, Step, Value};
+use super::{replay, Line, Recorder, Step, Table, Value};
 use crate::native::{prime, Field, Function, Limbs};
 use crate::{Limit, Limits};
 
@@ -229,7 +229,7 @@ fn each_reference_and_length_is_checked() {
     assert_eq!(replayed(&|bytes| bytes[names + 2] = 0xff), None);
     // No operation, in place of a guard, a place that is not there, and a number of more than 35 bits.
     assert_eq!(changed(|_| ()).0[steps + 8], 0x80);
-    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x83), None);
+    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x84), None);
     assert_eq!(replayed(&|bytes| bytes[steps + 5] = 9), None);
     let long = |bytes: &mut Vec<u8>| {
         bytes.truncate(end - 1);
@@ -243,6 +243,52 @@ fn each_reference_and_length_is_checked() {
     }
     // Of another field.
     assert_eq!(replayed(&|bytes| bytes[48] = 9), None);
+}
+
+/// One input; wires 1, and an entry of each of two tables that overlap, of three constants and of two.
+fn selects() -> (Vec<u8>, blake3::Hash) {
+    let (a, whole) = (Value::Input(0), Table { first: 1, count: 3 });
+    let steps = vec![
+        Step::Select(a, whole),
+        Step::Select(a, Table { first: 3, count: 1 }),
+        Step::Compute(Operation::Add, Value::Result(0), a),
+        // What nothing needs is left out.
+        Step::Select(Value::Result(0), whole),
+        Step::Select(Value::Result(2), whole),
+    ];
+    let constants = vec![[1, 0, 0, 0], [0, 0, 0, 0], [10, 0, 0, 0], [20, 0, 0, 0]];
+    let wires = vec![Value::Constant(0), Value::Result(2), Value::Result(1), Value::Result(4)];
+    let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 1)]);
+    (
+        write(&Line { steps, constants, wires }, &About { program: &program, field: 0, signals: &signals }).unwrap(),
+        program,
+    )
+}
+
+#[test]
+fn entries_are_selected_where_there_are_such() {
+    let (bytes, program) = selects();
+    let recording = Recording::read(&bytes, &program).unwrap();
+    let of = |a: &str| found(&recording, &format!(r#"{{"a": "{a}"}}"#), Limits::default());
+    assert_eq!(of("0"), Some(vec![1, 0, 20, 0]));
+    assert_eq!(of("1"), Some(vec![1, 11, 0, 0]));
+    assert_eq!(of("2"), Some(vec![1, 22, 0, 0]));
+    // None of this number: 0.
+    for a in ["-1", "3", "4", "18446744073709551615", "18446744073709551616", "340282366920938463463374607431768211456"]
+    {
+        assert_eq!(of(a).unwrap()[2..], [0, 0], "{a}");
+    }
+    // Tables that end beyond the constants, or begin there.
+    let at = 49 + 6 * 4 + (2 + 1 + 4) + 4 * 32;
+    assert_eq!((bytes[at], &bytes[at + 3..at + 5]), (SELECT, &[1, 3][..]));
+    for (first, count, is_there) in
+        [(1, 3, true), (0, 4, true), (2, 3, false), (4, 0, true), (5, 0, false), (127, 127, false)]
+    {
+        let mut content = bytes[..bytes.len() - 32].to_vec();
+        content[at + 3..at + 5].copy_from_slice(&[first, count]);
+        let recording = Recording::parse(&content, &program).unwrap();
+        assert_eq!(found(&recording, r#"{"a": 1}"#, Limits::default()).is_some(), is_there, "{first} {count}");
+    }
 }
 
 /// Random lines, beside the same operations one by one: products within sums, values used once and twice, and those that nothing needs.
@@ -390,12 +436,16 @@ fn long_replays_are_stopped() {
 /// Without the hash: each length, number and reference is checked where it is used.
 #[test]
 fn any_bytes_are_survived() {
-    let (bytes, program) = written();
-    let content = &bytes[..bytes.len() - 32];
+    for ((bytes, program), json) in [(written(), r#"{"a": 3, "b": 4}"#), (selects(), r#"{"a": 1}"#)] {
+        survive(&bytes[..bytes.len() - 32], &program, json);
+    }
+}
+
+fn survive(content: &[u8], program: &blake3::Hash, json: &str) {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
     let try_it = |content: &[u8]| {
-        if let Some(recording) = Recording::parse(content, &program) {
-            _ = replay(&recording, br#"{"a": 3, "b": 4}"#, limits, &|| false);
+        if let Some(recording) = Recording::parse(content, program) {
+            _ = replay(&recording, json.as_bytes(), limits, &|| false);
         }
     };
     let mut random = Random(3);
