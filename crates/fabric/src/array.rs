@@ -145,10 +145,9 @@ impl<T: Pod> GlobalArray<T> {
     /// An array of `len` zeros.
     ///
     /// # Errors
-    /// As of [`Layout::new`] and [`Team::alloc`]; the team is of several nodes.
+    /// As of [`Layout::new`] and [`Team::alloc`].
     pub fn new(team: &Team, len: usize, distribution: Distribution) -> Result<Self> {
         let layout = Layout::new(len, distribution, team.size())?;
-        team.core().world.of_one_node("make a global array")?;
         Ok(GlobalArray { team: team.clone(), part: team.alloc(layout.room())?, layout, ways: None })
     }
 
@@ -210,12 +209,14 @@ impl<T: Pod> GlobalArray<T> {
         let op = "write to an array";
         let end = at.checked_add(from.len()).ok_or_else(|| Error::invalid(op, "the end cannot be counted"))?;
         self.inside(op, &(at..end))?;
-        for pe in 0..self.team.size() {
-            let places = self.places(&(at..end), pe);
-            let mine: Vec<T> = places.clone().map(|place| from[self.layout.index_of(pe, place) - at]).collect();
-            self.team.write(pe, &self.part.slice(places)?, &mine)?;
-        }
-        Ok(())
+        (0..self.team.size()).try_for_each(|pe| self.write_part(pe, at, from))
+    }
+
+    /// Of the elements from `at` on those that PE `pe` has.
+    fn write_part(&self, pe: usize, at: usize, from: &[T]) -> Result<()> {
+        let places = self.places(&(at..at + from.len()), pe);
+        let mine: Vec<T> = places.clone().map(|place| from[self.layout.index_of(pe, place) - at]).collect();
+        self.team.write(pe, &self.part.slice(places)?, &mine)
     }
 
     /// Elements of the array, to the host. In no order with what queues do meanwhile: synchronize what writes them first.
@@ -269,7 +270,8 @@ impl<T: Pod> GlobalArray<T> {
     /// Copies all of `from` here, in the order of the queues: what any PE's queue did to `from` before is copied, and what
     /// one does to it later is not. Each PE gets its elements by copies of long runs, over every path where this array was
     /// made for it ([`GlobalArray::over`]), or by one kernel where the distributions leave only short ones. Where PEs do not reach each
-    /// other short runs go through memory of the host: then it waits for the queues, and is done when it returns.
+    /// other, as those of different nodes, short runs go through memory of the host: then it waits for the queues of all, and is done when it
+    /// returns.
     ///
     /// # Errors
     /// The arrays have different lengths or teams; as of [`Team::barrier`], [`OneSided::get`] and [`Collectives::send`].
@@ -318,18 +320,22 @@ impl<T: Pod> GlobalArray<T> {
         self.team.barrier()
     }
 
-    /// Reads and writes in order of the elements, after all that the queues were told.
+    /// Reads and writes in order of the elements, after all that the queues of all processes were told: each writes what its own PEs get.
     fn assign_by_host(&self, from: &Self) -> Result<()> {
         if self.team.queues().iter().any(Queue::is_recording) {
             // A recording would hold nothing of it.
             return self.team.core().all_reach();
         }
+        self.team.barrier()?;
         self.team.synchronize()?;
-        let piece = (HOST_PIECE / size_of::<T>()).max(1);
-        (0..self.len()).step_by(piece).try_for_each(|at| {
-            let end = self.len().min(at + piece);
-            self.write(at, &from.read(at..end)?)
-        })
+        let (piece, own) = ((HOST_PIECE / size_of::<T>()).max(1), self.team.local());
+        for at in (0..self.len()).step_by(piece) {
+            let part = from.read(at..self.len().min(at + piece))?;
+            own.iter().try_for_each(|&pe| self.write_part(pe, at, &part))?;
+        }
+        // The others have read, too.
+        self.team.barrier()?;
+        self.team.synchronize()
     }
 }
 

@@ -156,14 +156,6 @@ impl World {
         }
     }
 
-    /// Says with the reason if there are several nodes.
-    pub(crate) fn of_one_node(&self, op: &'static str) -> Result<()> {
-        match self.group.as_ref().and_then(|group| group.transport()) {
-            None => Ok(()),
-            Some(_) => Err(Error::invalid(op, "a team of several nodes cannot do that")),
-        }
-    }
-
     /// A new queue.
     pub(crate) fn command_queue(
         &self,

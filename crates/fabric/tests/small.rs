@@ -1,6 +1,7 @@
 //! Operations on little data in memory of the caller's own: results against naive ones, on pretend PEs in symmetric memory and on GPUs in buffers
 //! that the team knows nothing of.
 
+use std::io::Write;
 use std::sync::Arc;
 use tandem_cuda::{DeviceBuffer, Downloads, Pool, Staging, Stream};
 use tandem_fabric::exec::{Combine, Kind, SmallCall};
@@ -58,6 +59,8 @@ trait Memory {
     fn address(&self, pe: usize, is_output: bool) -> u64;
     fn streams(&self) -> Vec<Stream>;
     fn output(&self, team: &Team, pe: usize, len: usize) -> Vec<u32>;
+    /// How far the test is, past what libtest holds back: that is lost where the process dies.
+    fn tell(&self, _what: &str) {}
 }
 
 const MOST: usize = 1 << 17;
@@ -68,6 +71,7 @@ fn every_operation(team: &Team, memory: &mut dyn Memory) {
     let collectives = Collectives::new(team, &Topology::preset("hgx-h200").unwrap()).unwrap();
     let mut words = Words(0x9e37_79b9_7f4a_7c15 ^ std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() as u64);
     for operation in OPERATIONS {
+        memory.tell(&format!("{pes} PEs, {operation:?}"));
         let is_sum = matches!(operation, Operation::AllReduce | Operation::Reduce | Operation::ReduceScatter);
         for part in [1, 3, 1000, (512 << 10) / 4 / pes] {
             let (reads, writes) = lengths(operation, part, pes);
@@ -186,6 +190,9 @@ impl Memory for Buffers {
         out.truncate(len);
         out
     }
+    fn tell(&self, what: &str) {
+        _ = writeln!(std::io::stderr(), "small::gpus: {what}");
+    }
 }
 
 #[test]
@@ -198,6 +205,10 @@ fn gpus() {
             let (stream, pool) = (Arc::new(Stream::new(gpu).unwrap()), Arc::new(Pool::new(gpu).unwrap()));
             [(); 2].map(|()| pool.alloc(&stream, MOST + 1, true).unwrap())
         });
-        every_operation(&team, &mut Buffers(buffers.collect()));
+        let mut buffers = Buffers(buffers.collect());
+        every_operation(&team, &mut buffers);
+        buffers.tell(&format!("{count} PEs, what they had goes"));
+        drop(buffers);
+        drop(team);
     }
 }

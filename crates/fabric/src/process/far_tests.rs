@@ -2,12 +2,13 @@
 //! has real ones.
 
 use super::meeting::Meeting;
-use super::transport::{serve, Busy, Change, Failure, Span, Target, Tcp, Transport};
-use super::{Group, Parcel};
+use super::transport::{serve, Busy, Change, Failure, Local, Span, Target, Tcp, Transport};
+use super::{Group, Lent, Parcel};
 use crate::{ffi, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -104,6 +105,46 @@ fn strangers_keep_nobody_from_meeting() {
     assert!(groups.into_iter().all(|group| group.unwrap().count() == 2));
 }
 
+/// Threads of this process that hear who has come.
+fn knockers() -> usize {
+    let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    names.map(name).filter(|name| name.trim() == "knocker").count()
+}
+
+/// However many come and say nothing, few are heard at a time; who is one of ours waits until it is heard, and no longer than these may take.
+#[test]
+fn a_crowd_of_strangers_takes_few_threads_and_keeps_nobody_out() {
+    let long = Duration::from_secs(40);
+    let plan = Plan::new(2, 2);
+    let meet = |rank: usize| Group::meet(plan.meeting(rank, SECRET).unwrap().within(long), 1, "", PATIENCE);
+    let groups = std::thread::scope(|scope| {
+        let first = scope.spawn(|| meet(0));
+        let begun = Instant::now();
+        let mut crowd = Vec::new();
+        while crowd.len() < 200 && begun.elapsed() < PATIENCE {
+            match TcpStream::connect(&plan.address) {
+                Ok(tcp) => crowd.push(tcp),
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        assert!(crowd.len() == 200, "nobody has listened");
+        let mut most = 0;
+        let heard = Instant::now();
+        while heard.elapsed() < Duration::from_secs(1) {
+            most = most.max(knockers());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Those of other tests are fewer than 40.
+        assert!((64..104).contains(&most), "{most} threads");
+        crowd.truncate(70);
+        let groups = [meet(1), first.join().unwrap()];
+        drop(crowd);
+        groups
+    });
+    assert!(groups.into_iter().all(|group| group.unwrap().count() == 2));
+}
+
 #[test]
 fn who_does_not_know_the_secret_is_not_let_in() {
     let plan = Plan::new(2, 2);
@@ -167,41 +208,70 @@ fn a_node_that_does_not_come_is_named() {
     assert!(text.contains("meet in a folder"), "{text}");
 }
 
-/// Memory of bytes from [`AT`] on.
-struct Bytes(Mutex<Vec<u8>>);
+/// Memory of words from [`AT`] on, which the system may have or not.
+struct Bytes {
+    words: Vec<AtomicU64>,
+    is_lent: bool,
+}
 
 const AT: u64 = 1 << 40;
 const LEN: usize = 1 << 20;
+
+impl Bytes {
+    fn new(is_lent: bool) -> Self {
+        Bytes { words: (0..LEN / 8).map(|_| AtomicU64::new(0)).collect(), is_lent }
+    }
+
+    fn all(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect()
+    }
+
+    fn set(&self, at: usize, byte: u8) {
+        let shift = at % 8 * 8;
+        let set = |word: u64| Some(word & !(0xff << shift) | u64::from(byte) << shift);
+        self.words[at / 8].fetch_update(Ordering::Relaxed, Ordering::Relaxed, set).unwrap();
+    }
+}
+
+impl Local for Bytes {
+    fn read(&self, at: u64, to: &mut [u8]) {
+        let from = (at - AT) as usize;
+        let byte = |i: usize| self.words[i / 8].load(Ordering::Relaxed).to_le_bytes()[i % 8];
+        (from..).zip(to).for_each(|(i, to)| *to = byte(i));
+    }
+    fn write(&self, at: u64, from: &[u8]) {
+        ((at - AT) as usize..).zip(from).for_each(|(i, byte)| self.set(i, *byte));
+    }
+    fn lend(
+        &self,
+        at: u64,
+        most: usize,
+        f: &mut dyn FnMut(Lent<'_>) -> std::io::Result<usize>,
+    ) -> Option<std::io::Result<usize>> {
+        let from = (at - AT) as usize;
+        // In blocks of an odd number of words, as memory that was mapped in pieces.
+        let end = (from + most).min((from / 100_008 + 1) * 100_008).min(LEN);
+        Lent::new(&self.words, from..end).filter(|_| self.is_lent).map(f)
+    }
+}
 
 impl Target for Bytes {
     fn has(&self, at: u64, bytes: u64) -> bool {
         at.checked_sub(AT).and_then(|from| from.checked_add(bytes)).is_some_and(|end| end <= LEN as u64)
     }
-    fn read(&self, at: u64, to: &mut [u8]) {
-        let from = (at - AT) as usize;
-        to.copy_from_slice(&self.0.lock().unwrap()[from..from + to.len()]);
-    }
-    fn write(&self, at: u64, from: &[u8]) {
-        let to = (at - AT) as usize;
-        self.0.lock().unwrap()[to..to + from.len()].copy_from_slice(from);
-    }
     fn change(&self, change: Change) -> u64 {
-        let mut bytes = self.0.lock().unwrap();
-        let at = (change.word - AT) as usize;
-        let old = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        bytes[at..at + 8].copy_from_slice(&old.wrapping_add(change.value).to_le_bytes());
-        old
+        self.words[(change.word - AT) as usize / 8].fetch_add(change.value, Ordering::Relaxed)
     }
     fn settle(&self) {}
 }
 
 /// The two ends of a stream, one of which is served.
-fn served() -> (TcpStream, Arc<Bytes>, std::thread::JoinHandle<()>) {
+fn served(is_lent: bool) -> (TcpStream, Arc<Bytes>, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     let other = listener.accept().unwrap().0;
-    let memory = Arc::new(Bytes(Mutex::new(vec![0; LEN])));
+    let memory = Arc::new(Bytes::new(is_lent));
     let target = memory.clone();
     (tcp, memory, std::thread::spawn(move || serve(other, &*target, &Arc::<Busy>::default())))
 }
@@ -210,32 +280,49 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + i / 251 + seed * 17) as u8).collect()
 }
 
+/// Whether the system has the memory of neither end, of one, or of both.
 #[test]
 fn bytes_and_gaps_come_as_they_went() {
-    let (tcp, memory, _) = served();
+    for (here, there) in [(false, false), (false, true), (true, false), (true, true)] {
+        bytes_and_gaps(here, there);
+    }
+}
+
+fn bytes_and_gaps(is_lent_here: bool, is_lent_there: bool) {
+    let (tcp, memory, _) = served(is_lent_there);
     let client = Tcp::new(vec![None, Some(tcp)], PATIENCE);
-    let mut model = vec![0; LEN];
+    let here = Bytes::new(is_lent_here);
+    let (mut model, mut own) = (vec![0; LEN], pattern(LEN, 1));
+    here.write(AT, &own);
+    // At the target, and here; elements of as many bytes, or as many bytes in other elements.
     let spans = [
-        (0, 0, 1, 1),
-        (3, 1, 1, 1),
-        (5, 700_001, 700_001, 1),
-        (9, 8, 24, 1000),
-        (1, 3, 3, 5),
-        (2, 300_000, 300_007, 3),
+        ((0, 0, 1, 1), (0, 0, 1, 1)),
+        ((3, 1, 1, 1), (7, 1, 1, 1)),
+        ((5, 700_001, 700_001, 1), (11, 700_001, 700_001, 1)),
+        ((9, 8, 24, 1000), (1, 8, 8, 1000)),
+        ((1, 3, 3, 5), (2, 3, 9, 5)),
+        ((2, 300_000, 300_007, 3), (0, 300_000, 300_000, 3)),
+        ((6, 300_000, 300_000, 3), (13, 100, 110, 9000)),
+        ((1, 20_000, 20_001, 40), (4, 16_000, 16_400, 50)),
+        ((0, 16_383, 20_000, 50), (0, 16_383, 16_383, 50)),
+        ((0, 16_384, 20_001, 50), (3, 16_384, 16_385, 50)),
     ];
-    for (seed, (at, element, stride, count)) in spans.into_iter().enumerate() {
-        let span = Span { at: AT + at, element, stride, count };
-        let data = pattern(span.bytes() as usize, seed);
-        let mut give = |first: u64, to: &mut [u8]| to.copy_from_slice(&data[first as usize..][..to.len()]);
-        client.put(1, span, &mut give).unwrap();
-        for (i, byte) in data.iter().enumerate() {
-            let (index, skip) = (i as u64 / element, i as u64 % element);
-            model[(at + index * stride + skip) as usize] = *byte;
-        }
-        assert!(*memory.0.lock().unwrap() == model, "put of {span:?}");
-        let mut back = vec![0; data.len()];
-        client.get(1, span, &mut |first, from| back[first as usize..][..from.len()].copy_from_slice(from)).unwrap();
-        assert!(back == data, "get of {span:?}");
+    let span = |(at, element, stride, count): (u64, u64, u64, u64)| Span { at: AT + at, element, stride, count };
+    let places = |span: Span| {
+        let byte = move |i: u64| (span.at - AT + i / span.element * span.stride + i % span.element) as usize;
+        (0..span.bytes()).map(byte)
+    };
+    for (there, mine) in spans.map(|(there, mine)| (span(there), span(mine))) {
+        assert_eq!(there.bytes(), mine.bytes());
+        client.put(1, there, &here, mine).unwrap();
+        places(there).zip(places(mine)).for_each(|(to, from)| model[to] = own[from]);
+        assert!(memory.all() == model && here.all() == own, "put of {mine:?} to {there:?}");
+        // Others back.
+        (0..LEN).for_each(|i| model[i] = model[i].wrapping_add(i as u8 | 1));
+        memory.write(AT, &model);
+        client.get(1, there, &here, mine).unwrap();
+        places(there).zip(places(mine)).for_each(|(from, to)| own[to] = model[from]);
+        assert!(memory.all() == model && here.all() == own, "get of {there:?} to {mine:?}");
     }
     let change = Change { word: AT + 8, kind: ffi::TANDEM_WORD_U64, op: ffi::TANDEM_AMO_ADD, value: 7, expected: 0 };
     let old = u64::from_le_bytes(model[8..16].try_into().unwrap());
@@ -283,28 +370,30 @@ fn requests_outside_of_memory_are_refused() {
     requests.extend(bad_words.map(|(kind, op, word)| words(3, kind, op, [word, 1, 0, 0, 0, 0])));
     requests.extend([0, 4, u32::MAX].map(|what| words(what, 0, 0, [AT, 1, 1, 1, 0, 0])));
     for request in requests {
-        let (mut tcp, memory, server) = served();
+        let (mut tcp, memory, server) = served(true);
         tcp.write_all(&request).unwrap();
         let _ = tcp.write_all(&[0xff; 4096]);
         let mut rest = Vec::new();
         let _ = tcp.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{request:?} was answered");
         server.join().unwrap();
-        assert!(memory.0.lock().unwrap().iter().all(|&byte| byte == 0), "{request:?} has written");
+        assert!(memory.all().iter().all(|&byte| byte == 0), "{request:?} has written");
     }
     // One that is cut off in the middle ends, too.
-    let (mut tcp, memory, server) = served();
-    tcp.write_all(&words(1, 0, 0, [AT, 1000, 1000, 1, 0, 0])).unwrap();
-    tcp.write_all(&[7; 100]).unwrap();
-    drop(tcp);
-    server.join().unwrap();
-    assert!(memory.0.lock().unwrap()[100..].iter().all(|&byte| byte == 0));
+    for bytes in [1000, 100_000] {
+        let (mut tcp, memory, server) = served(true);
+        tcp.write_all(&words(1, 0, 0, [AT, bytes, bytes, 1, 0, 0])).unwrap();
+        tcp.write_all(&[7; 100]).unwrap();
+        drop(tcp);
+        server.join().unwrap();
+        assert!(memory.all()[100..].iter().all(|&byte| byte == 0));
+    }
 }
 
 /// Who answers with something else, late or not at all: an error in time, and no second attempt on the same stream.
 #[test]
 fn wrong_and_missing_answers_are_failures() {
-    let span = Span::plain(AT, 8);
+    let (span, here) = (Span::plain(AT, 8), Bytes::new(true));
     for answer in [Some(vec![0u8; 16]), Some(vec![0xff; 64]), Some(vec![1; 3]), None] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -322,9 +411,9 @@ fn wrong_and_missing_answers_are_failures() {
         let client = Tcp::new(vec![Some(tcp)], SHORT);
         let begun = Instant::now();
         let wanted = if is_silent { Failure::Late(SHORT) } else { Failure::Closed };
-        assert_eq!(client.get(0, span, &mut |_, _| {}), Err(wanted));
+        assert_eq!(client.get(0, span, &here, span), Err(wanted));
         assert!(begun.elapsed() < SHORT * 2);
-        assert_eq!(client.put(0, span, &mut |_, _| {}), Err(wanted));
+        assert_eq!(client.put(0, span, &here, span), Err(wanted));
         told.join().unwrap();
     }
 }

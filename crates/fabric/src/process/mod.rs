@@ -9,6 +9,8 @@ mod far_tests;
 mod group;
 #[allow(unsafe_code)]
 mod launch;
+#[allow(unsafe_code)]
+mod lent;
 mod meeting;
 mod memory;
 mod message;
@@ -21,10 +23,11 @@ mod transport;
 
 pub(crate) use group::{End, Group, Watcher};
 pub use launch::{launch, Launch, Launched, Node};
+pub(crate) use lent::Lent;
 pub use meeting::Meeting;
 pub(crate) use memory::{check, make};
 pub(crate) use message::{Parcel, Told, MOST_NUMBERS};
-pub(crate) use transport::{Change, Failure, Span, Target, Transport};
+pub(crate) use transport::{Change, Failure, Local, Span, Target, Transport};
 
 use std::fmt;
 

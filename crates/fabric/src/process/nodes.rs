@@ -80,24 +80,31 @@ impl Door {
         let closed = is_closed.clone();
         let work = move || {
             while !closed.load(Ordering::Relaxed) {
-                let Ok((mut tcp, _)) = listener.accept() else {
+                // Who comes when there are too many waits in the system's queue.
+                let has_room = knockers.load(Ordering::Relaxed) < MOST_KNOCKERS;
+                let Some((mut tcp, _)) = has_room.then(|| listener.accept().ok()).flatten() else {
                     std::thread::sleep(RETRY / 10);
                     continue;
                 };
-                if knockers.fetch_add(1, Ordering::Relaxed) >= MOST_KNOCKERS {
-                    knockers.fetch_sub(1, Ordering::Relaxed);
-                    continue;
-                }
-                let (mine, secret, tell, knockers) = (mine.clone(), secret.clone(), tell.clone(), knockers.clone());
+                knockers.fetch_add(1, Ordering::Relaxed);
+                let (mine, secret, tell, count) = (mine.clone(), secret.clone(), tell.clone(), knockers.clone());
                 // Each in a thread, so that one who says nothing keeps nobody waiting. Strangers are let go.
                 let greet = move || {
-                    let ready = tcp.set_nonblocking(false).and_then(|()| limit(&tcp, GREETING));
-                    if let Ok(hello) = ready.and_then(|()| answer(&mut tcp, &mine, &secret)) {
+                    let mut greet = || -> std::io::Result<Hello> {
+                        tcp.set_nonblocking(false)?;
+                        limit(&tcp, GREETING)?;
+                        let hello = answer(&mut tcp, &mine, &secret, Instant::now() + GREETING)?;
+                        limit(&tcp, GREETING)?;
+                        Ok(hello)
+                    };
+                    if let Ok(hello) = greet() {
                         let _ = tell.send((hello, tcp));
                     }
-                    knockers.fetch_sub(1, Ordering::Relaxed);
+                    count.fetch_sub(1, Ordering::Relaxed);
                 };
-                let _ = std::thread::Builder::new().name("knocker".into()).spawn(greet);
+                if std::thread::Builder::new().name("knocker".into()).spawn(greet).is_err() {
+                    knockers.fetch_sub(1, Ordering::Relaxed);
+                }
             }
         };
         std::thread::Builder::new().name("door".into()).spawn(work)?;
@@ -127,33 +134,42 @@ impl Me<'_> {
         }
     }
 
-    /// Dials until somebody listens.
+    /// Dials until somebody listens and answers.
     fn dial(&self, address: &str, peer: usize, purpose: Purpose, end: Instant) -> Result<(Hello, TcpStream)> {
-        let mut tcp = loop {
-            let once = || {
-                let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-                let mut last = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
-                for at in address.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&at, left) {
-                        Ok(tcp) => return Ok(tcp),
-                        Err(error) => last = error,
+        let connect = || {
+            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let mut last = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
+            for at in address.to_socket_addrs()? {
+                match TcpStream::connect_timeout(&at, left) {
+                    Ok(tcp) => return Ok(tcp),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        };
+        let (hello, tcp) = loop {
+            let error = match connect() {
+                Ok(mut tcp) => {
+                    let (mine, until) = (self.hello(purpose), Instant::now() + GREETING);
+                    let ready = limit(&tcp, GREETING);
+                    match ready.and_then(|()| knock(&mut tcp, &mine, &self.nodes.secret, until)) {
+                        Ok(hello) => break (hello, tcp),
+                        // Who is refused says why; who is not heard comes again.
+                        Err(error) if error.kind() == ErrorKind::InvalidData => {
+                            return Err(failed(format!("process {peer} at {address}: {error}")));
+                        }
+                        Err(error) => error,
                     }
                 }
-                Err(last)
+                Err(error) => error,
             };
-            match once() {
-                Ok(tcp) => break tcp,
-                Err(error) if Instant::now() >= end => {
-                    return Err(failed(format!(
-                        "process {} waited in vain for process {peer} at {address}: {error}",
-                        self.rank
-                    )));
-                }
-                Err(_) => std::thread::sleep(RETRY),
+            if Instant::now() >= end {
+                let me = self.rank;
+                return Err(failed(format!("process {me} waited in vain for process {peer} at {address}: {error}")));
             }
+            std::thread::sleep(RETRY);
         };
-        let greeted = limit(&tcp, GREETING).and_then(|()| knock(&mut tcp, &self.hello(purpose), &self.nodes.secret));
-        let hello = greeted.map_err(|error| failed(format!("process {peer} at {address}: {error}")))?;
+        limit(&tcp, GREETING).map_err(|error| failed(format!("process {peer} at {address}: {error}")))?;
         self.check(&hello)?;
         if hello.rank as usize != peer {
             return Err(failed(format!("{address} is of process {}, expected process {peer}", hello.rank)));

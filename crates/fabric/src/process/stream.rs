@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 8] = b"TANDEMND";
 /// The version of what processes of several nodes tell each other.
@@ -99,16 +99,35 @@ fn wrong(what: &str) -> Error {
     Error::new(ErrorKind::InvalidData, what)
 }
 
-fn hear(tcp: &mut TcpStream) -> Result<([u8; HELLO], Hello)> {
+/// Reads all of `to` before `end`, however slowly it comes.
+fn read_by(tcp: &mut TcpStream, to: &mut [u8], end: Instant) -> Result<()> {
+    let mut done = 0;
+    while done < to.len() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        tcp.set_read_timeout(Some(left))?;
+        match tcp.read(&mut to[done..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(got) => done += got,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn hear(tcp: &mut TcpStream, end: Instant) -> Result<([u8; HELLO], Hello)> {
     let mut bytes = [0; HELLO];
-    tcp.read_exact(&mut bytes)?;
+    read_by(tcp, &mut bytes, end)?;
     let hello = Hello::decode(&bytes).ok_or_else(|| wrong("who answers there is no process of Tandem"))?;
     Ok((bytes, hello))
 }
 
-fn verify(tcp: &mut TcpStream, wanted: blake3::Hash) -> Result<()> {
+fn verify(tcp: &mut TcpStream, wanted: blake3::Hash, end: Instant) -> Result<()> {
     let mut found = [0; 32];
-    tcp.read_exact(&mut found)?;
+    read_by(tcp, &mut found, end)?;
     // The comparison takes the same time for every answer.
     if wanted == found {
         return Ok(());
@@ -116,28 +135,30 @@ fn verify(tcp: &mut TcpStream, wanted: blake3::Hash) -> Result<()> {
     Err(wrong("the other end does not know this meeting's secret"))
 }
 
-/// Greets the process that was dialled: what it says of itself, once it has shown that it knows the secret.
-pub(super) fn knock(tcp: &mut TcpStream, mine: &Hello, secret: &Secret) -> Result<Hello> {
+/// Greets the process that was dialled, before `end`: what it says of itself, once it has shown that it knows the secret. An error of another
+/// kind than `InvalidData` says that nothing was heard, and that nothing follows from this attempt at the other end either.
+pub(super) fn knock(tcp: &mut TcpStream, mine: &Hello, secret: &Secret, end: Instant) -> Result<Hello> {
     let mine = mine.encode()?;
     tcp.write_all(&mine)?;
-    let (theirs, hello) = hear(tcp)?;
+    let (theirs, hello) = hear(tcp, end)?;
     tcp.write_all(secret.sign(b'd', &mine, &theirs).as_bytes())?;
-    let answered = verify(tcp, secret.sign(b'l', &mine, &theirs));
+    let answered = verify(tcp, secret.sign(b'l', &mine, &theirs), end);
     answered.map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
             wrong("the other end has closed the connection: the secrets differ, or it has given up")
         }
-        _ => error,
+        // It may have let this one in.
+        _ => wrong(&error.to_string()),
     })?;
     Ok(hello)
 }
 
-/// Answers a process that has dialled, once it has shown that it knows the secret.
-pub(super) fn answer(tcp: &mut TcpStream, mine: &Hello, secret: &Secret) -> Result<Hello> {
-    let (theirs, hello) = hear(tcp)?;
+/// Answers a process that has dialled, before `end`, once it has shown that it knows the secret.
+pub(super) fn answer(tcp: &mut TcpStream, mine: &Hello, secret: &Secret, end: Instant) -> Result<Hello> {
+    let (theirs, hello) = hear(tcp, end)?;
     let mine = mine.encode()?;
     tcp.write_all(&mine)?;
-    verify(tcp, secret.sign(b'd', &theirs, &mine))?;
+    verify(tcp, secret.sign(b'd', &theirs, &mine), end)?;
     tcp.write_all(secret.sign(b'l', &theirs, &mine).as_bytes())?;
     Ok(hello)
 }
@@ -220,6 +241,10 @@ mod tests {
         (one, other)
     }
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
     fn hello(rank: u32) -> Hello {
         let version = format!("1.{rank}.0-a");
         Hello { protocol: PROTOCOL, size: 4, nodes: 2, rank, pid: 77, purpose: Purpose::Asks, version }
@@ -230,8 +255,8 @@ mod tests {
         let (a, b) = (Secret::new(dialler).unwrap(), Secret::new(listener).unwrap());
         std::thread::scope(|scope| {
             // Its end goes with it, as that of a process that lets a stranger go.
-            let answered = scope.spawn(move || answer(&mut other, &hello(1), &b));
-            (knock(&mut one, &hello(2), &a), answered.join().unwrap())
+            let answered = scope.spawn(move || answer(&mut other, &hello(1), &b, soon()));
+            (knock(&mut one, &hello(2), &a, soon()), answered.join().unwrap())
         })
     }
 
@@ -266,9 +291,31 @@ mod tests {
             let (mut one, mut other) = pair();
             one.write_all(&nonsense).unwrap();
             let secret = Secret::new("a secret of both, long enough").unwrap();
-            let text = answer(&mut other, &hello(1), &secret).unwrap_err().to_string();
+            let text = answer(&mut other, &hello(1), &secret, soon()).unwrap_err().to_string();
             assert!(text.contains("no process of Tandem"), "{text}");
         }
+    }
+
+    /// Who says its greeting byte by byte has as long as any other.
+    #[test]
+    fn a_slow_greeting_is_not_waited_for() {
+        let (mut one, mut other) = pair();
+        let whole = hello(2).encode().unwrap();
+        let slow = std::thread::spawn(move || {
+            for byte in whole {
+                if one.write_all(&[byte]).is_err() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let (begun, secret) = (Instant::now(), Secret::new("a secret of both, long enough").unwrap());
+        let end = begun + Duration::from_millis(200);
+        let late = answer(&mut other, &hello(1), &secret, end).unwrap_err().kind();
+        assert!(matches!(late, ErrorKind::TimedOut | ErrorKind::WouldBlock), "{late}");
+        assert!(begun.elapsed() < Duration::from_millis(1000), "{:?}", begun.elapsed());
+        drop(other);
+        slow.join().unwrap();
     }
 
     #[test]

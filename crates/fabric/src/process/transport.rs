@@ -1,5 +1,6 @@
 //! Memory of processes of other nodes: the interface, and TCP.
 
+use super::lent::Lent;
 use crate::ffi;
 use crate::word::width;
 use std::io::{Error, ErrorKind, Read, Result as IoResult, Write};
@@ -7,8 +8,12 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that are moved at a time.
+/// Bytes that are moved at a time through a buffer.
 const PIECE: usize = 256 << 10;
+/// Runs of fewer bytes go through the buffer: there each word is read and written whole, and many runs share a call of the system.
+const LEAST_LENT: u64 = 16 << 10;
+/// Bytes of a run that are handed to the system at a time.
+const MOST_LENT: u64 = 4 << 20;
 /// The rate below which a transfer is late, in bytes a microsecond.
 const SLOWEST: u64 = 1;
 
@@ -41,22 +46,30 @@ pub(crate) enum Failure {
 }
 
 /// Moves bytes to and from the memory of processes of other nodes, and changes words there. Each call is done at the target when it returns,
-/// and comes there after all that the caller has done before. Processes are named by their rank.
+/// and comes there after all that the caller has done before. Processes are named by their rank. Both spans of a call have as many bytes.
 pub(crate) trait Transport: Send + Sync {
-    /// Writes to `to` what `source` puts into the pieces that it is called for, in order: which byte of all the piece begins at.
-    fn put(&self, rank: usize, to: Span, source: &mut dyn FnMut(u64, &mut [u8])) -> Result<(), Failure>;
-    /// Reads `from`, piece by piece in order.
-    fn get(&self, rank: usize, from: Span, sink: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure>;
+    /// Writes to `to` what is at `from` here.
+    fn put(&self, rank: usize, to: Span, here: &dyn Local, from: Span) -> Result<(), Failure>;
+    /// Reads `from` to `to` here.
+    fn get(&self, rank: usize, from: Span, here: &dyn Local, to: Span) -> Result<(), Failure>;
     /// Changes a word; what it was.
     fn change(&self, rank: usize, change: Change) -> Result<u64, Failure>;
 }
 
-/// The memory of this process that others ask for. Every access is checked first.
-pub(crate) trait Target: Send + Sync {
-    /// Whether these bytes are memory of a PE of this process.
-    fn has(&self, at: u64, bytes: u64) -> bool;
+/// Memory of this process.
+pub(crate) trait Local {
     fn read(&self, at: u64, to: &mut [u8]);
     fn write(&self, at: u64, from: &[u8]);
+    /// Calls `f` with the bytes from `at` on, `most` of them or as many as lie together; `None` where the system cannot have them.
+    fn lend(&self, _at: u64, _most: usize, _f: &mut dyn FnMut(Lent<'_>) -> IoResult<usize>) -> Option<IoResult<usize>> {
+        None
+    }
+}
+
+/// The memory of this process that others ask for. Every access is checked first.
+pub(crate) trait Target: Local + Send + Sync {
+    /// Whether these bytes are memory of a PE of this process.
+    fn has(&self, at: u64, bytes: u64) -> bool;
     /// What the word was.
     fn change(&self, change: Change) -> u64;
     /// What was done before is seen before what is done after.
@@ -82,14 +95,27 @@ impl Span {
         (self.count == 1 || self.stride >= self.element).then_some(hull.max(bytes))
     }
 
+    /// Where byte `first` of all is, and how many lie together from there on.
+    fn run(&self, first: u64) -> (u64, u64) {
+        let element = self.element.max(1);
+        let (index, skip) = (first / element, first % element);
+        (self.at + index * self.stride + skip, self.element - skip)
+    }
+
+    /// How many bytes from `first` on go through a buffer before a run that need not, `PIECE` at most.
+    fn piece(&self, first: u64) -> usize {
+        let left = self.bytes() - first;
+        let left = if self.element < LEAST_LENT { left } else { left.min(self.run(first).1) };
+        left.min(PIECE as u64) as usize
+    }
+
     /// Calls `f` for each run of bytes among those from `first` on that a piece of `len` has: where it is, and which bytes of the piece.
     pub(crate) fn runs(&self, first: u64, len: usize, mut f: impl FnMut(u64, std::ops::Range<usize>)) {
         let mut done = 0;
         while done < len && self.element > 0 {
-            let byte = first + done as u64;
-            let (index, skip) = (byte / self.element, byte % self.element);
-            let run = (self.element - skip).min((len - done) as u64) as usize;
-            f(self.at + index * self.stride + skip, done..done + run);
+            let (at, together) = self.run(first + done as u64);
+            let run = together.min((len - done) as u64) as usize;
+            f(at, done..done + run);
             done += run;
         }
     }
@@ -182,44 +208,91 @@ fn answered(tcp: &mut TcpStream) -> IoResult<u64> {
     }
 }
 
-impl Transport for Tcp {
-    fn put(&self, rank: usize, to: Span, source: &mut dyn FnMut(u64, &mut [u8])) -> Result<(), Failure> {
-        let bytes = to.bytes();
-        self.ask(rank, bytes, |tcp, buffer, in_time| {
-            // With the first piece, as a packet of its own would cost as much as small data do.
-            buffer[..REQUEST].copy_from_slice(&of_span(PUT, &to));
-            let (mut head, mut done) = (REQUEST, 0);
-            loop {
-                let piece = (bytes - done).min(PIECE as u64) as usize;
-                source(done, &mut buffer[head..head + piece]);
+/// A run from byte `first` of a span on as the system may have it; `None` where it is to go through the buffer.
+fn lend(
+    here: &dyn Local,
+    span: &Span,
+    first: u64,
+    f: &mut dyn FnMut(Lent<'_>) -> IoResult<usize>,
+) -> Option<IoResult<usize>> {
+    let (at, together) = span.run(first);
+    (together >= LEAST_LENT).then(|| here.lend(at, together.min(MOST_LENT) as usize, f)).flatten()
+}
+
+/// Sends the first `head` bytes of the buffer, and then what is at `from` here.
+fn send(
+    mut tcp: &TcpStream,
+    buffer: &mut [u8],
+    mut head: usize,
+    (here, from): (&dyn Local, &Span),
+    in_time: &dyn Fn() -> IoResult<()>,
+) -> IoResult<()> {
+    let (mut done, bytes) = (0, from.bytes());
+    while head > 0 || done < bytes {
+        match lend(here, from, done, &mut |lent| lent.send(&buffer[..head], tcp)).transpose()? {
+            Some(sent) if sent < head => {
+                buffer.copy_within(sent..head, 0);
+                head -= sent;
+            }
+            Some(sent) => {
+                done += (sent - head) as u64;
+                head = 0;
+            }
+            None => {
+                // With the head, as a packet of its own would cost as much as small data do.
+                let piece = from.piece(done).min(buffer.len() - head);
+                from.runs(done, piece, |at, range| here.read(at, &mut buffer[head + range.start..head + range.end]));
                 tcp.write_all(&buffer[..head + piece])?;
-                in_time()?;
                 done += piece as u64;
                 head = 0;
-                if done == bytes {
-                    return answered(tcp).map(drop);
-                }
             }
+        }
+        in_time()?;
+    }
+    Ok(())
+}
+
+/// Receives what belongs to `to` here.
+fn receive(
+    mut tcp: &TcpStream,
+    buffer: &mut [u8],
+    (here, to): (&dyn Local, &Span),
+    in_time: &dyn Fn() -> IoResult<()>,
+) -> IoResult<()> {
+    let (mut done, bytes) = (0, to.bytes());
+    while done < bytes {
+        let got = match lend(here, to, done, &mut |lent| lent.receive(tcp)).transpose()? {
+            Some(got) => got,
+            None => {
+                let piece = to.piece(done).min(buffer.len());
+                let got = tcp.read(&mut buffer[..piece])?;
+                to.runs(done, got, |at, range| here.write(at, &buffer[range]));
+                got
+            }
+        };
+        if got == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        in_time()?;
+        done += got as u64;
+    }
+    Ok(())
+}
+
+impl Transport for Tcp {
+    fn put(&self, rank: usize, to: Span, here: &dyn Local, from: Span) -> Result<(), Failure> {
+        self.ask(rank, to.bytes(), |tcp, buffer, in_time| {
+            buffer[..REQUEST].copy_from_slice(&of_span(PUT, &to));
+            send(tcp, buffer, REQUEST, (here, &from), in_time)?;
+            answered(tcp).map(drop)
         })
     }
 
-    fn get(&self, rank: usize, from: Span, sink: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
-        let bytes = from.bytes();
-        self.ask(rank, bytes, |tcp, buffer, in_time| {
+    fn get(&self, rank: usize, from: Span, here: &dyn Local, to: Span) -> Result<(), Failure> {
+        self.ask(rank, from.bytes(), |tcp, buffer, in_time| {
             tcp.write_all(&of_span(GET, &from))?;
             answered(tcp)?;
-            let mut done = 0;
-            while done < bytes {
-                let piece = (bytes - done).min(PIECE as u64) as usize;
-                let got = tcp.read(&mut buffer[..piece])?;
-                if got == 0 {
-                    return Err(ErrorKind::UnexpectedEof.into());
-                }
-                sink(done, &buffer[..got]);
-                in_time()?;
-                done += got as u64;
-            }
-            Ok(())
+            receive(tcp, buffer, (here, &to), in_time)
         })
     }
 
@@ -255,7 +328,7 @@ impl Busy {
 
 /// Does what the other end of a stream asks for, until it is closed or asks for what is not there.
 pub(crate) fn serve(mut tcp: TcpStream, target: &dyn Target, busy: &Arc<Busy>) {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; PIECE + REQUEST];
     let mut head = [0; REQUEST];
     while tcp.read_exact(&mut head).is_ok() {
         busy.add(1);
@@ -286,32 +359,15 @@ fn one(tcp: &mut TcpStream, target: &dyn Target, head: &[u8; REQUEST], buffer: &
             if !span.hull().is_some_and(|hull| target.has(at, hull)) {
                 return Err(refused());
             }
-            let bytes = span.bytes();
+            let in_time = || Ok(());
             if what == GET {
                 target.settle();
-                tcp.write_all(&done(0))?;
+                buffer[..ANSWER].copy_from_slice(&done(0));
+                return send(tcp, buffer, ANSWER, (target, &span), &in_time);
             }
-            let mut moved = 0;
-            while moved < bytes {
-                let piece = (bytes - moved).min(buffer.len() as u64) as usize;
-                if what == PUT {
-                    let got = tcp.read(&mut buffer[..piece])?;
-                    if got == 0 {
-                        return Err(ErrorKind::UnexpectedEof.into());
-                    }
-                    span.runs(moved, got, |at, range| target.write(at, &buffer[range]));
-                    moved += got as u64;
-                } else {
-                    span.runs(moved, piece, |at, range| target.read(at, &mut buffer[range]));
-                    tcp.write_all(&buffer[..piece])?;
-                    moved += piece as u64;
-                }
-            }
-            if what == PUT {
-                target.settle();
-                tcp.write_all(&done(0))?;
-            }
-            Ok(())
+            receive(tcp, buffer, (target, &span), &in_time)?;
+            target.settle();
+            tcp.write_all(&done(0))
         }
         CHANGE => {
             let [word, value, expected, ..] = numbers;

@@ -4,9 +4,11 @@ use super::memory::{settle, Memory};
 use super::{change, HEAP};
 use crate::ffi;
 use crate::op::Op;
-use crate::process::{Change, End, Failure, Group, Span, Target, Transport};
+use crate::process::{Change, End, Failure, Group, Lent, Local, Span, Target, Transport};
 use crate::word::width;
 use crate::Error;
+use std::cell::Cell;
+use std::io::Result as IoResult;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,16 +70,15 @@ impl Far {
 
     /// Writes to memory of PE `pe`.
     pub(super) fn write(&self, pe: usize, to: u64, from: &[u8]) -> Done<()> {
-        let span = Span::plain(to, from.len() as u64);
-        let piece = |first: u64, to: &mut [u8]| to.copy_from_slice(&from[first as usize..][..to.len()]);
-        self.at(pe, span, |rank| self.transport.put(rank, span, &mut { piece }))
+        let (span, here) = (Span::plain(to, from.len() as u64), Span::plain(0, from.len() as u64));
+        self.at(pe, span, |rank| self.transport.put(rank, span, &Given(from), here))
     }
 
     /// Reads memory of PE `pe`.
     pub(super) fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Done<()> {
-        let span = Span::plain(from, to.len() as u64);
-        let piece = |first: u64, from: &[u8]| to[first as usize..][..from.len()].copy_from_slice(from);
-        self.at(pe, span, |rank| self.transport.get(rank, span, &mut { piece }))
+        let (span, here) = (Span::plain(from, to.len() as u64), Span::plain(0, to.len() as u64));
+        let to = Taken(Cell::from_mut(to).as_slice_of_cells());
+        self.at(pe, span, |rank| self.transport.get(rank, span, &to, here))
     }
 
     /// Changes a word of PE `pe`; what it was.
@@ -128,21 +129,33 @@ impl Far {
         }
         settle();
         Some(match (target, source) {
-            (Some(_), None) => {
-                let mut piece = |first: u64, out: &mut [u8]| {
-                    from.runs(first, out.len(), |at, range| _ = memory.read(at, &mut out[range]));
-                };
-                self.at(pe, to, |rank| self.transport.put(rank, to, &mut piece))
-            }
-            (None, _) => {
-                let mut piece = |first: u64, got: &[u8]| {
-                    to.runs(first, got.len(), |at, range| _ = memory.write(at, &got[range]));
-                };
-                self.at(pe, from, |rank| self.transport.get(rank, from, &mut piece))
-            }
+            (Some(_), None) => self.at(pe, to, |rank| self.transport.put(rank, to, memory, from)),
+            (None, _) => self.at(pe, from, |rank| self.transport.get(rank, from, memory, to)),
             // One end of every copy is the caller's own.
             (Some(_), Some(_)) => Err(Lost { pe, place: to.at, bytes: to.bytes(), why: Failure::Closed }),
         })
+    }
+}
+
+/// The host's bytes, which go to a PE of another node; the first is at 0.
+struct Given<'a>(&'a [u8]);
+
+impl Local for Given<'_> {
+    fn read(&self, at: u64, to: &mut [u8]) {
+        to.copy_from_slice(&self.0[at as usize..][..to.len()]);
+    }
+
+    fn write(&self, _: u64, _: &[u8]) {}
+}
+
+/// The host's bytes, which come from a PE of another node; the first is at 0.
+struct Taken<'a>(&'a [Cell<u8>]);
+
+impl Local for Taken<'_> {
+    fn read(&self, _: u64, _: &mut [u8]) {}
+
+    fn write(&self, at: u64, from: &[u8]) {
+        self.0[at as usize..][..from.len()].iter().zip(from).for_each(|(to, from)| to.set(*from));
     }
 }
 
@@ -151,6 +164,20 @@ pub(super) struct Own {
     pub(super) memory: Arc<Memory>,
     pub(super) window: u64,
     pub(super) pes: Range<usize>,
+}
+
+impl Local for Own {
+    fn read(&self, at: u64, to: &mut [u8]) {
+        Local::read(&*self.memory, at, to);
+    }
+
+    fn write(&self, at: u64, from: &[u8]) {
+        Local::write(&*self.memory, at, from);
+    }
+
+    fn lend(&self, at: u64, most: usize, f: &mut dyn FnMut(Lent<'_>) -> IoResult<usize>) -> Option<IoResult<usize>> {
+        self.memory.lend(at, most, f)
+    }
 }
 
 impl Target for Own {
@@ -163,15 +190,6 @@ impl Target for Own {
             (own && end <= (pe + 1) * self.window && self.memory.is_mapped(at, bytes)).then_some(())
         };
         inside().is_some()
-    }
-
-    fn read(&self, at: u64, to: &mut [u8]) {
-        // Nothing is unmapped while others may ask for it, and what is not there reads as it was.
-        let _ = self.memory.read(at, to);
-    }
-
-    fn write(&self, at: u64, from: &[u8]) {
-        let _ = self.memory.write(at, from);
     }
 
     fn change(&self, asked: Change) -> u64 {

@@ -2,14 +2,17 @@
 //!
 //! Every byte lies in an atomic word of 64 bits and is only ever accessed through it, whatever the width that was asked
 //! for. So programs that race, as programs on several PEs may, have a defined meaning here: each word is read and
-//! written whole, and what orders accesses is what the operations say.
+//! written whole, and what orders accesses is what the operations say. Long runs that go to and come from other nodes are
+//! the exception ([`Lent`]): there the system moves bytes, and of a race bytes may be left.
 
 use super::far::Far;
 use super::range::AddressRange;
 use crate::exec::protocol;
+use crate::process::{Lent, Local};
 use crate::word::{apply, width};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::io::Result as IoResult;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -92,6 +95,23 @@ impl Memory {
         let offset = at.checked_sub(*start)?;
         let is_inside = offset.checked_add(bytes)? <= kept.len() as u64 * WORD;
         is_inside.then(|| kept.as_ptr() as u64 + offset)
+    }
+}
+
+impl Local for Memory {
+    fn read(&self, at: u64, to: &mut [u8]) {
+        // Nothing is unmapped while others may ask for it, and what is not there reads as it was.
+        let _ = Memory::read(self, at, to);
+    }
+
+    fn write(&self, at: u64, from: &[u8]) {
+        let _ = Memory::write(self, at, from);
+    }
+
+    fn lend(&self, at: u64, most: usize, f: &mut dyn FnMut(Lent<'_>) -> IoResult<usize>) -> Option<IoResult<usize>> {
+        let (block, offset) = self.block(at).ok()?;
+        let end = offset.saturating_add(most).min(block.len() * WORD as usize);
+        Lent::new(&block, offset..end).map(f)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{meet, open, play, Scene};
 use std::collections::HashSet;
+use std::time::Duration;
 use tandem_fabric::exec::Combine;
 use tandem_fabric::topology::Topology;
 use tandem_fabric::{
@@ -493,9 +494,8 @@ fn collectives() {
     }
     if super::nodes::are_several() {
         super::nodes::not_there(&team, &all);
-    } else {
-        arrays(&team, &all);
     }
+    arrays(&team, &all);
 }
 
 /// Waits for the queues of all, and compares what each PE has.
@@ -509,22 +509,35 @@ fn expect(team: &Team, memory: &Symmetric<u64>, what: &str, wanted: impl Fn(usiz
 
 fn arrays(team: &Team, ways: &Collectives) {
     let len = 100_003;
-    let values = numbers(len, 77);
     let block: GlobalArray<u64> = GlobalArray::over(ways, len, Distribution::Block).unwrap();
     let cyclic: GlobalArray<u64> = GlobalArray::over(ways, len, Distribution::BlockCyclic(700)).unwrap();
-    if super::rank() == 0 {
-        block.write(0, &values).unwrap();
-    }
-    meet(team);
     // A program of the host's, which GPUs do not run.
     let step = u64::from(!team.is_cuda());
-    if step > 0 {
-        block.forall(|_, _, _| 0, |i, x| *x = x.wrapping_add(i as u64)).unwrap();
+    let last = len - 1;
+    for round in 0..5 {
+        let values = numbers(len, 77 + round);
+        if super::rank() == 0 {
+            block.write(0, &values).unwrap();
+        }
+        meet(team);
+        if step > 0 {
+            let slow = move |i: usize, x: &mut u64| {
+                *x = x.wrapping_add(i as u64);
+                if i == last {
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+            };
+            block.forall(|_, _, _| 0, slow).unwrap();
+        }
+        // What was told before is copied, by whichever process.
+        cyclic.assign(&block).unwrap();
+        let wanted: Vec<u64> = values.iter().zip(0..).map(|(x, i)| x.wrapping_add(step * i)).collect();
+        if super::nodes::are_several() && super::rank() == 0 {
+            // It is done in all processes.
+            block.write(0, &values).unwrap();
+        }
+        meet(team);
+        assert!(cyclic.read(0..len).unwrap() == wanted, "round {round}");
+        meet(team);
     }
-    meet(team);
-    cyclic.assign(&block).unwrap();
-    meet(team);
-    let wanted: Vec<u64> = values.iter().zip(0..).map(|(x, i)| x.wrapping_add(step * i)).collect();
-    assert!(cyclic.read(0..len).unwrap() == wanted && block.read(0..len).unwrap() == wanted);
-    meet(team);
 }
