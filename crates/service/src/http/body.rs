@@ -147,7 +147,7 @@ impl<S: Source> Reader<S> {
     /// Writes the body into a blob while it comes; a large one also into the memory for which `room` is asked.
     pub(crate) async fn into_part(
         mut self,
-        mut part: Part,
+        part: Part,
         room: impl FnOnce() -> Option<Arc<Held>>,
     ) -> Result<(Part, Option<Arc<Held>>), Refusal> {
         let mut start = Vec::new();
