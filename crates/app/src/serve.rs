@@ -46,7 +46,7 @@ pub(crate) struct Serve {
     /// File of its private key, in PEM
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// File of authorities, in PEM: callers then show a certificate that one of them signed
+    /// File of authorities, in PEM: callers then show a certificate that one of them signed, and without --tokens each may do all
     #[arg(long, value_name = "FILE")]
     tls_clients: Option<PathBuf>,
     /// Give up a protection where other machines can reach the service: tls (whoever is on the way reads and changes all) or tokens

@@ -425,6 +425,11 @@ impl Part {
         Ok(())
     }
 
+    /// [`Part::store`] of several pieces.
+    pub(crate) fn store_all(&mut self, content: &[impl AsRef<[u8]>]) -> io::Result<()> {
+        content.iter().try_for_each(|piece| self.store(piece.as_ref()))
+    }
+
     /// Where its content is written in any order, if nothing of it is and it is a file; [`Part::placed`] ends that.
     pub(crate) fn begin_placed(&mut self) -> io::Result<Option<Placed>> {
         if self.bytes == 0 {

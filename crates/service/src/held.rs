@@ -332,6 +332,28 @@ mod tests {
         drop((larger, tiny));
     }
 
+    /// The last that lets go waits here for its file to be counted, so that it is seen what came before.
+    #[test]
+    fn who_reads_hears_of_the_end_before_the_memory_is_used_again() {
+        let room = Room::new(MIB);
+        drop(room.inbox.lock().unwrap().take());
+        let held = room.take(1000).unwrap();
+        let pipe = held.begin_ahead().unwrap();
+        let (heard, hears) = channel();
+        let state = room.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(held));
+            scope.spawn(move || {
+                crate::coming::wait_for_end(pipe);
+                let _ = heard.send(());
+            });
+            let was_heard = hears.recv_timeout(Duration::from_secs(10));
+            drop(state);
+            was_heard.unwrap();
+        });
+        assert_eq!(room.bytes(), [0, 0]);
+    }
+
     #[test]
     fn nobody_changes_its_size_and_a_worker_nothing() {
         let room = room(MIB);

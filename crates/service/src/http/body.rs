@@ -28,9 +28,6 @@ const PIECES: usize = 8;
 /// Bytes of a body that are hashed, sealed and written at a time.
 const RUN: usize = 4 * seal::PIECE;
 
-/// So many of them wait to be hashed.
-const RUNS: usize = 8;
-
 /// A body that is there.
 pub(crate) struct Whole(Option<Bytes>);
 
@@ -150,7 +147,7 @@ impl<S: Source> Reader<S> {
     /// Writes the body into a blob while it comes; a large one also into the memory for which `room` is asked.
     pub(crate) async fn into_part(
         mut self,
-        mut part: Part,
+        part: Part,
         room: impl FnOnce() -> Option<Arc<Held>>,
     ) -> Result<(Part, Option<Arc<Held>>), Refusal> {
         let mut start = Vec::new();
@@ -162,18 +159,7 @@ impl<S: Source> Reader<S> {
             start.extend_from_slice(&piece);
         }
         let held = room();
-        let (hashed, mut to_hash) = mpsc::channel::<Run>(RUNS);
-        let mut hasher = part.hasher().clone();
-        let hashing = tokio::task::spawn_blocking(move || {
-            while let Some(run) = to_hash.blocking_recv() {
-                for piece in &run.content {
-                    hasher.update(piece);
-                }
-            }
-            hasher
-        });
-        let placed = part.begin_placed().map_err(|e| storage(&e))?;
-        let mut lanes = Lanes::new(placed, part, held.clone());
+        let mut lanes = Lanes::new(part, held.clone()).map_err(|e| storage(&e))?;
         let mut next = Run::default();
         let read = async {
             let mut piece = Bytes::from(start);
@@ -181,10 +167,7 @@ impl<S: Source> Reader<S> {
                 // The last one is written when it is known to be the last.
                 while !piece.is_empty() {
                     if next.bytes == RUN {
-                        let full = next.give();
-                        // Who hashes has failed, and says so below.
-                        let _ = hashed.send(full.clone()).await;
-                        lanes.write(full, false).await?;
+                        lanes.write(next.give(), false).await?;
                     }
                     next.take(&mut piece);
                 }
@@ -193,22 +176,17 @@ impl<S: Source> Reader<S> {
                     None => break,
                 }
             }
-            let last = next.give();
-            let _ = hashed.send(last.clone()).await;
-            lanes.write(last, true).await
+            lanes.write(next.give(), true).await
         };
         let read: Result<(), Refusal> = read.await;
-        drop(hashed);
-        let (part, hasher) = (lanes.end().await, hashing.await);
+        let part = lanes.end().await;
         read?;
-        let mut part = part?;
-        *part.hasher() = hasher.map_err(|_| storage(&std::io::Error::other("a defect of tandem")))?;
-        Ok((part, held.filter(|held| held.is_whole())))
+        Ok((part?, held.filter(|held| held.is_whole())))
     }
 }
 
 /// A part of a body.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Run {
     /// Its place in the body.
     pub(super) at: u64,

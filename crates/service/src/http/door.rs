@@ -102,6 +102,10 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
 
     fn problem(path: &Path) -> String {
         Socket::open(path).err().unwrap_or_default()
@@ -131,6 +135,27 @@ mod tests {
         drop(socket);
         assert!(problem(&path).contains("no socket"), "{}", problem(&path));
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+
+        // Made anew again and again, nobody else could have connected at any time: neither by its folder before it has its name, nor after.
+        let (inside, again) = (folder.path().join(format!(".{}", std::process::id())), folder.path().join("again"));
+        let (modes, is_over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    for path in [&inside, &again] {
+                        let seen = fs::symlink_metadata(path).map(|found| (path == &inside, found.mode() & 0o777));
+                        modes.lock().unwrap().extend(seen);
+                    }
+                }
+            });
+            let begun = Instant::now();
+            let seen = || modes.lock().unwrap().len();
+            while begun.elapsed() < Duration::from_millis(300) || seen() < 2 && begun.elapsed().as_secs() < 20 {
+                drop(Socket::open(&again));
+            }
+            is_over.store(true, Ordering::SeqCst);
+        });
+        assert_eq!(Vec::from_iter(modes.into_inner().unwrap()), [(false, 0o600), (true, 0o700)]);
 
         let missing = folder.path().join("none/socket");
         assert!(problem(&missing).contains("none/socket: cannot"), "{}", problem(&missing));

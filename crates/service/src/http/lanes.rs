@@ -1,110 +1,169 @@
-//! What writes the parts of a body while more of it comes.
+//! What hashes and writes the parts of a body while more of it comes.
 
 use super::body::{storage, Run};
 use super::Refusal;
 use crate::blobs::{Part, Placed};
 use crate::held::Held;
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use tokio::sync::mpsc::{self, Sender};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
 
-/// Parts of a body that are sealed and written beside each other. One thread does 1.3 GB a second, and a caller sends several.
+/// Threads that do so beside each other. One does a GB a second, and a caller sends several.
 const LANES: usize = 4;
 
-/// Parts that wait for a thread which writes one behind the other.
-const WAITING: usize = 8;
+/// Parts that are in memory at a time.
+const PARTS: usize = 16;
 
-/// Writes a body into its blob and its memory.
+/// Parts that wait for a thread that is at work before another one is woken: who reads the body pays for each that wakes.
+const WAITING: usize = 1;
+
+/// Writes a body into its blob and its memory, and hashes it.
 pub(super) struct Lanes {
-    to: To,
-    held: Option<Arc<Held>>,
+    shared: Arc<Shared>,
+    room: Arc<Semaphore>,
     bytes: u64,
-    tasks: JoinSet<io::Result<()>>,
+    threads: JoinSet<io::Result<()>>,
 }
 
-enum To {
-    /// By any thread, each part at its place.
-    Places(Arc<Placed>, Box<Part>),
-    /// By a thread that has the blob.
-    Order(Sender<Run>, JoinHandle<io::Result<Part>>),
+struct Shared {
+    /// Where any thread writes any part; without it one thread writes one behind the other.
+    places: Option<Placed>,
+    part: Mutex<Option<Part>>,
+    held: Option<Arc<Held>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    to_write: VecDeque<(Arc<Taken>, bool)>,
+    to_hash: VecDeque<Arc<Taken>>,
+    /// `None` while a thread hashes, which does all that there is to hash.
+    hasher: Option<blake3::Hasher>,
+    /// Those that are at work, and look for more before they end.
+    threads: usize,
+    has_failed: bool,
+}
+
+/// A part that is in memory, until it is hashed and written.
+struct Taken {
+    run: Run,
+    _room: OwnedSemaphorePermit,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Takes a part; whether a thread more is wanted, which [`Shared::work`]s.
+    fn push(&self, taken: Taken, is_last: bool) -> bool {
+        let (mut state, taken) = (lock(&self.state), Arc::new(taken));
+        if state.has_failed {
+            return false;
+        }
+        state.to_hash.push_back(taken.clone());
+        state.to_write.push_back((taken, is_last));
+        let most = if self.places.is_some() { LANES } else { 1 };
+        let waiting = if is_last || state.threads == 0 { 0 } else { WAITING };
+        let is_wanted = state.threads < most && state.to_write.len() > waiting;
+        state.threads += usize::from(is_wanted);
+        is_wanted
+    }
+
+    fn work(&self) -> io::Result<()> {
+        let all = || -> io::Result<()> {
+            while let Some((taken, is_last)) = self.next() {
+                let Run { at, content, .. } = &taken.run;
+                self.held.iter().for_each(|held| held.write(*at, content));
+                self.hash();
+                match &self.places {
+                    Some(places) => places.write(*at, is_last, content)?,
+                    None => lock(&self.part).iter_mut().try_for_each(|part| part.store_all(content))?,
+                }
+            }
+            Ok(())
+        };
+        let done = catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|_| Err(defect()));
+        if done.is_err() {
+            // Who reads the body waits for room, and hears of it.
+            let mut state = lock(&self.state);
+            state.has_failed = true;
+            state.to_write.clear();
+            state.to_hash.clear();
+        }
+        done
+    }
+
+    fn next(&self) -> Option<(Arc<Taken>, bool)> {
+        let mut state = lock(&self.state);
+        let next = state.to_write.pop_front();
+        state.threads -= usize::from(next.is_none());
+        next
+    }
+
+    /// Hashes what is there, unless another thread does.
+    fn hash(&self) {
+        let mut state = lock(&self.state);
+        let Some(mut hasher) = state.hasher.take() else { return };
+        while let Some(taken) = state.to_hash.pop_front() {
+            drop(state);
+            for piece in &taken.run.content {
+                hasher.update(piece);
+            }
+            drop(taken);
+            state = lock(&self.state);
+        }
+        state.hasher = Some(hasher);
+    }
 }
 
 impl Lanes {
-    pub(super) fn new(placed: Option<Placed>, mut part: Part, held: Option<Arc<Held>>) -> Lanes {
-        let to = match placed {
-            Some(placed) => To::Places(Arc::new(placed), Box::new(part)),
-            None => {
-                let (runs, mut inbox) = mpsc::channel::<Run>(WAITING);
-                let writer = tokio::task::spawn_blocking(move || {
-                    while let Some(run) = inbox.blocking_recv() {
-                        run.content.iter().try_for_each(|piece| part.store(piece))?;
-                    }
-                    Ok(part)
-                });
-                To::Order(runs, writer)
-            }
-        };
-        Lanes { to, held, bytes: 0, tasks: JoinSet::new() }
+    /// For a part of which nothing is written.
+    pub(super) fn new(mut part: Part, held: Option<Arc<Held>>) -> io::Result<Lanes> {
+        let (places, hasher) = (part.begin_placed()?, Some(part.hasher().clone()));
+        let (to_write, to_hash, threads, has_failed) = (VecDeque::new(), VecDeque::new(), 0, false);
+        let state = Mutex::new(State { to_write, to_hash, hasher, threads, has_failed });
+        let shared = Arc::new(Shared { places, part: Mutex::new(Some(part)), held, state });
+        Ok(Lanes { shared, room: Arc::new(Semaphore::new(PARTS)), bytes: 0, threads: JoinSet::new() })
     }
 
-    /// Has a part written, soon. It waits while many are.
+    /// Has a part hashed and written, soon. It waits while many are.
     pub(super) async fn write(&mut self, run: Run, is_last: bool) -> Result<(), Refusal> {
-        while self.tasks.len() >= LANES {
-            self.joined().await?;
+        let room = self.room.clone().acquire_owned().await.map_err(|_| storage(&defect()))?;
+        while let Some(done) = self.threads.try_join_next() {
+            written(done)?;
         }
         self.bytes += run.bytes as u64;
-        let held = self.held.clone();
-        match &self.to {
-            To::Places(placed, _) => {
-                let placed = placed.clone();
-                self.tasks.spawn_blocking(move || {
-                    held.iter().for_each(|held| held.write(run.at, &run.content));
-                    placed.write(run.at, is_last, &run.content)
-                });
-            }
-            To::Order(runs, _) => {
-                if let Some(held) = held {
-                    let run = run.clone();
-                    self.tasks.spawn_blocking(move || {
-                        held.write(run.at, &run.content);
-                        Ok(())
-                    });
-                }
-                // Who writes has failed, and says why at the end.
-                let _ = runs.send(run).await;
-            }
+        if self.shared.push(Taken { run, _room: room }, is_last) {
+            let shared = self.shared.clone();
+            self.threads.spawn_blocking(move || shared.work());
         }
         Ok(())
     }
 
-    async fn joined(&mut self) -> Result<(), Refusal> {
-        match self.tasks.join_next().await {
-            Some(done) => written(done),
-            None => Ok(()),
-        }
-    }
-
-    /// The blob, when everything is written.
+    /// The blob, when everything is hashed and written.
     pub(super) async fn end(mut self) -> Result<Part, Refusal> {
-        while !self.tasks.is_empty() {
-            self.joined().await?;
+        while let Some(done) = self.threads.join_next().await {
+            written(done)?;
         }
-        match self.to {
-            To::Places(_, mut part) => {
-                part.placed(self.bytes);
-                Ok(*part)
-            }
-            To::Order(runs, writer) => {
-                drop(runs);
-                written(writer.await)
-            }
+        let (part, hasher) = (lock(&self.shared.part).take(), lock(&self.shared.state).hasher.take());
+        let (mut part, hasher) = part.zip(hasher).ok_or_else(|| storage(&defect()))?;
+        if self.shared.places.is_some() {
+            part.placed(self.bytes);
         }
+        *part.hasher() = hasher;
+        Ok(part)
     }
 }
 
+fn defect() -> io::Error {
+    io::Error::other("a defect of tandem")
+}
+
 pub(super) fn written<T>(done: Result<io::Result<T>, JoinError>) -> Result<T, Refusal> {
-    let done = done.unwrap_or_else(|_| Err(io::Error::other("a defect of tandem")));
+    let done = done.unwrap_or_else(|_| Err(defect()));
     done.map_err(|error| storage(&error))
 }
 

@@ -24,6 +24,9 @@ const TRACE: &str = "traceparent";
 /// Bytes of a `.wtns` file beside its values: heads of sections, and what other programs add.
 const WITNESS_HEAD: u64 = 4096;
 
+/// Bytes before the values of a `.wtns` file as all tools write it for the curves that there are.
+const USUAL_HEAD: u64 = 76;
+
 /// Bytes of a value, and of the number of a wire.
 const VALUE: u64 = 32;
 const NUMBER: u64 = 4;
@@ -238,12 +241,14 @@ pub(crate) async fn take<S: Source + 'static>(
     .await?;
     let Begun { key, id, form, part } = begun;
     let reader = reader.within(most)?;
-    let said = reader.said();
+    // Where it is not said how many bytes come, most come with these. Others are read for nothing.
+    let expected = reader.said().unwrap_or_else(|| USUAL_HEAD.saturating_add(key.variables.saturating_mul(VALUE)));
     let room = || {
         let held = if form == Form::Witness { core.held.take(most) } else { None };
         // A worker may read it while it comes: only what is accepted below is proved.
-        if let (Some(held), Some(bytes)) = (&held, said) {
-            core.offer(Offer { job: id.clone(), key: key.hash.clone(), bytes, held: Arc::downgrade(held) });
+        if let Some(held) = &held {
+            let held = Arc::downgrade(held);
+            core.offer(Offer { job: id.clone(), key: key.hash.clone(), bytes: expected, held });
         }
         held
     };

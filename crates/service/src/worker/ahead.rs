@@ -92,3 +92,72 @@ impl Aheads {
         drop(left);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coming::Progress;
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
+    use tandem_engine::DeviceChoice;
+
+    fn demo(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo").join(name)
+    }
+
+    /// What a worker is told of a witness that comes.
+    fn told(job: &str, content: &[u8], progress: &Progress) -> Ahead {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, content).unwrap();
+        let memory = Mutex::new(Some([file.into(), progress.begin().unwrap().unwrap().into()]));
+        Ahead { job: job.into(), key: "key".into(), bytes: content.len() as u64, memory }
+    }
+
+    fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// As long as the pipe is open it is kept, for its job alone and once; whenever the pipe ends, nothing stays.
+    #[test]
+    fn what_is_read_is_kept_until_the_pipe_ends() {
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let key = tandem_engine::key_info(&demo("membership.zkey")).unwrap();
+        let content = std::fs::read(demo("membership.wtns")).unwrap();
+        let (aheads, is_wanted) = (Aheads::default(), || true);
+        let none = Progress::default();
+        assert!(!aheads.begin(&told("a", &content, &none)), "of a key that was not used");
+        aheads.know("key", &key);
+        let kept = |job: &str| aheads.lock().read.get(job).map(Option::is_some);
+        let all = content.len() as u64;
+        // It is all there; it breaks off; another job's order has it let go.
+        for (upto, is_taken, is_forgotten) in
+            [(all, true, false), (all, false, false), (all / 2, false, false), (all, false, true)]
+        {
+            let progress = Progress::default();
+            let ahead = told("a", &content, &progress);
+            assert!(aheads.begin(&ahead));
+            assert_eq!((kept("a"), kept("b")), (Some(false), None));
+            std::thread::scope(|scope| {
+                let reading = scope.spawn(|| aheads.read(&engine, &ahead));
+                progress.add(0, upto);
+                if is_forgotten {
+                    aheads.forget("a");
+                } else if upto == all {
+                    wait_for("the witness", || kept("a") == Some(true));
+                }
+                if is_taken {
+                    assert!(aheads.take("b", is_wanted).is_none());
+                    assert_eq!(aheads.take("a", is_wanted).unwrap().len(), key.variables);
+                    assert!(aheads.take("a", is_wanted).is_none());
+                }
+                progress.end();
+                wait_for("the end of who reads", || reading.is_finished());
+            });
+            assert!(aheads.lock().read.is_empty(), "{upto} {is_taken} {is_forgotten}");
+        }
+    }
+}

@@ -164,3 +164,76 @@ impl Hands {
         self.0.iter_mut().for_each(|hand| hand.since = Instant::now());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coming::wait_for_end;
+    use crate::held::Room;
+    use std::io::PipeReader;
+
+    const BYTES: u64 = 1000;
+    const PLACES: (usize, u64) = (2, 10 * BYTES);
+    const PATIENCE: Duration = Duration::from_secs(3600);
+
+    /// A witness of which so much is there, the worker that reads it, and what its slot knows of that.
+    fn offered(room: &Arc<Room>, job: &str, there: u64) -> (Arc<Held>, PipeReader, Offer) {
+        let held = room.take(BYTES).unwrap();
+        held.write(0, &[vec![1; there as usize]]);
+        let pipe = held.begin_ahead().unwrap();
+        let offer = Offer { job: job.into(), key: "key".into(), bytes: BYTES, held: Arc::downgrade(&held) };
+        (held, pipe, offer)
+    }
+
+    /// Only what this worker was offered, of which all is there and which was not let go of since; and once.
+    #[test]
+    fn what_was_read_ahead_counts_for_its_job_while_it_is_told() {
+        let room = Room::new(100 * BYTES);
+        let mut hands = Hands::default();
+        let mut open = Vec::new();
+        for (job, there, is_ended) in
+            [("whole", BYTES, false), ("half", BYTES / 2, false), ("ended", BYTES, true), ("dropped", BYTES, false)]
+        {
+            let (held, pipe, offer) = offered(&room, job, there);
+            hands.read_ahead(offer);
+            if is_ended {
+                held.end_ahead();
+            }
+            if job != "dropped" {
+                open.push((held, pipe));
+            }
+        }
+        assert_eq!(hands.ahead(), ["whole", "half", "ended", "dropped"]);
+        let found = ["none", "half", "ended", "dropped", "whole", "whole"].map(|job| hands.take_ahead(job));
+        assert_eq!(found, [false, false, false, false, true, false]);
+        assert!(hands.ahead().is_empty());
+    }
+
+    /// What is read ahead lets go of its place and tells its reader so: the oldest where there are too many, and what is slow.
+    #[test]
+    fn a_reader_whose_place_is_needed_hears_of_it() {
+        let room = Room::new(100 * BYTES);
+        let mut hands = Hands::default();
+        let mut pipes = Vec::new();
+        for (held, pipe, offer) in ["a", "b", "c"].map(|job| offered(&room, job, BYTES)) {
+            hands.read_ahead(offer);
+            pipes.push((held, pipe));
+        }
+        hands.end_ahead((2, 2 * BYTES), PATIENCE);
+        assert_eq!(hands.ahead(), ["b", "c"]);
+        assert!(!hands.may_read(BYTES, (2, 9 * BYTES)) && !hands.may_read(BYTES, (3, 3 * BYTES - 1)));
+        assert!(hands.may_read(BYTES, (3, 3 * BYTES)));
+        hands.end_ahead((2, 2 * BYTES - 1), PATIENCE);
+        assert_eq!(hands.ahead(), ["c"]);
+        // One that is all there waits for its job, and one that is slow does not.
+        let (held, pipe, offer) = offered(&room, "slow", BYTES - 1);
+        hands.read_ahead(offer);
+        pipes.push((held, pipe));
+        hands.end_ahead(PLACES, Duration::ZERO);
+        assert_eq!(hands.ahead(), ["c"]);
+        let told: Vec<_> = pipes.iter().map(|(held, _)| held.ahead()).collect();
+        assert_eq!(told, [None, None, Some(BYTES), None]);
+        // The readers themselves: this would wait for one that is still told.
+        [0, 1, 3].into_iter().for_each(|at| wait_for_end(pipes[at].1.try_clone().unwrap()));
+    }
+}

@@ -2,13 +2,18 @@
 //! no place and no memory stays taken.
 
 use crate::held::{add_large, bytes, nothing_is_left, verifier};
-use crate::support::{codes, refused, wait_for, Service};
+use crate::support::files::BN254_R;
+use crate::support::grpc::{self, messages, Caller};
+use crate::support::{codes, refused, stage, wait_for, Service};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+
+/// Bytes of a `.wtns` file before its values.
+const HEAD: usize = 76;
 
 /// A service whose worker has the key `large` on its device and has used it.
 fn warm(settings: &str) -> Service {
@@ -38,6 +43,15 @@ struct Body {
 fn half_of(service: &Service, content: &[u8], id: &str, is_told: bool) -> Body {
     let _ = std::fs::remove_file(service.at("noted"));
     service.fault("note,ahead,0");
+    let body = begin(service, content, id);
+    wait_for("the body", || bytes(service, "used") > 0.0);
+    if is_told {
+        wait_for("the worker to read", || service.at("noted").exists());
+    }
+    body
+}
+
+fn begin(service: &Service, content: &[u8], id: &str) -> Body {
     let mut stream = TcpStream::connect(service.address()).unwrap();
     let length = content.len();
     let head = format!(
@@ -46,11 +60,22 @@ fn half_of(service: &Service, content: &[u8], id: &str, is_told: bool) -> Body {
     stream.write_all(head.as_bytes()).unwrap();
     let (now, rest) = content.split_at(length / 2);
     stream.write_all(now).unwrap();
-    wait_for("the body", || bytes(service, "used") > 0.0);
-    if is_told {
-        wait_for("the worker to read", || service.at("noted").exists());
-    }
     Body { stream, rest: rest.to_vec() }
+}
+
+/// Submits a body that comes in pieces and does not say its length.
+fn chunked(service: &Service, content: &[u8]) -> String {
+    let head = "POST /v1/jobs?key=large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut request = head.as_bytes().to_vec();
+    for piece in content.chunks(70_000) {
+        request.extend(format!("{:x}\r\n", piece.len()).bytes());
+        request.extend_from_slice(piece);
+        request.extend(b"\r\n");
+    }
+    request.extend(b"0\r\n\r\n");
+    let reply = service.raw(&request, Duration::from_secs(60));
+    let job: Value = serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap();
+    job["id"].as_str().unwrap_or_else(|| panic!("{reply}")).into()
 }
 
 fn witness(service: &Service) -> Vec<u8> {
@@ -128,6 +153,35 @@ fn what_is_no_job_leaves_its_place() {
     assert_eq!((read_ahead(&service), worker(&service)["restarts"].as_u64()), (2.0, Some(0)));
 }
 
+/// Bodies that do not say how long they are, over HTTP and gRPC: those of the usual length are read ahead, and others for their job.
+#[test]
+fn what_does_not_say_its_length_is_read_while_it_comes() {
+    let service = warm("workers = ['cpu']\nin_hand = 1\ninterfaces = ['grpc']");
+    let verifier = verifier(&service);
+    let whole = witness(&service);
+    let caller = Caller::new(&service, None);
+    let over_grpc = || caller.send(messages(grpc::head("large", ""), &whole, 100_000)).unwrap().job.unwrap().id;
+    // A section that none knows is behind the values; the last value is missing.
+    let mut longer = whole.clone();
+    longer[8] += 1;
+    longer.extend([9, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3]);
+    let shorter = &whole[..whole.len() - 32];
+    for (content, state, ahead) in [
+        (None, "done", 1.0),
+        (Some(&whole[..]), "done", 2.0),
+        (Some(&longer[..]), "done", 2.0),
+        (Some(shorter), "failed", 2.0),
+    ] {
+        let id = content.map_or_else(over_grpc, |content| chunked(&service, content));
+        let job = service.ended(&id);
+        assert_eq!((job["state"].as_str(), read_ahead(&service)), (Some(state), ahead), "{job}");
+        if state == "done" {
+            service.verify(&verifier, &id);
+        }
+    }
+    nothing_is_left(&service);
+}
+
 /// A witness that satisfies nothing, and one that is none: the job says so, as without reading ahead.
 #[test]
 fn what_is_wrong_with_it_is_told_by_its_job() {
@@ -171,7 +225,7 @@ fn a_job_is_cancelled_while_its_witness_is_read() {
     let id = service.submit_to("/v1/jobs?key=large", None, "large.wtns").unwrap()["id"].clone();
     let id = id.as_str().unwrap();
     wait_for("the worker", || service.at("paused").exists());
-    wait_for("the attempt", || crate::support::stage(&service, id) == "witness");
+    wait_for("the attempt", || stage(&service, id) == "witness");
     assert_eq!(service.post(&format!("/v1/jobs/{id}/cancel")).unwrap()["state"], "cancelled");
     // The next job has its place, while the other thread has not begun to read.
     service.fault("note,ahead,0");
@@ -195,6 +249,63 @@ fn the_next_attempt_reads_the_file() {
     service.verify(&verifier(&service), &id);
     assert_eq!(read_ahead(&service), 0.0);
     assert_eq!(service.metric("tandem_witnesses_given_total{from=\"blob\"}"), 1.0);
+    nothing_is_left(&service);
+}
+
+/// What a worker has read is for the attempt whose order says so. Here another one has the first attempt, and the memory has the witness of
+/// another job before the worker looks into it.
+#[test]
+fn what_was_read_ahead_is_no_witness_of_a_later_attempt() {
+    let service = Service::start("workers = ['cpu', 'cpu']\nin_hand = 2");
+    add_large(&service);
+    let workers = || service.client().get("/v1/workers").unwrap()["workers"].as_array().unwrap().clone();
+    let are_ready = || workers().iter().all(|worker| worker["ready"] == true);
+    let submit = |witness: &str| {
+        let job = service.submit_to("/v1/jobs?key=large", None, witness).unwrap();
+        job["id"].as_str().unwrap().to_string()
+    };
+    wait_for("the workers", are_ready);
+    // One of them is at a proof, and has the key alone.
+    service.fault("step,turn,1");
+    let first = submit("large.wtns");
+    wait_for("its turn", || stage(&service, &first) == "turn");
+    service.post("/v1/keys/large/evict").unwrap();
+    let with_key = || workers().iter().filter(|worker| !worker["keys"].as_array().unwrap().is_empty()).count();
+    wait_for("the key", || with_key() == 1);
+    let alone = bytes(&service, "used");
+    // So it gets the next witness, and stops before it reads any of it. The other one, which is idle, gets the job, and dies.
+    service.fault("pause,ahead,0\nkill,witness,1");
+    let body = begin(&service, &witness(&service), "a");
+    wait_for("the worker to read", || service.at("paused").exists());
+    let second = body.accepted();
+    let attempts = || service.client().get(&format!("/v1/jobs/{second}")).unwrap()["attempts"].clone();
+    wait_for("the first attempt", || attempts()[0]["code"] == "worker_died");
+    wait_for("the memory", || bytes(&service, "used") == alone);
+    wait_for("the other worker", are_ready);
+    // x_0 = -1, which has the same square.
+    let mut other = witness(&service);
+    let mut minus_one = BN254_R;
+    minus_one[0] -= 1;
+    other[HEAD + 32..][..32].copy_from_slice(&minus_one);
+    std::fs::write(service.at("other.wtns"), other).unwrap();
+    service.fault("pause,witness,1");
+    let third = submit("other.wtns");
+    wait_for("the memory", || bytes(&service, "used") == 2.0 * alone);
+    wait_for("its worker", || stage(&service, &third) == "witness");
+    wait_for("the second attempt", || attempts().as_array().unwrap().len() == 2);
+    std::fs::write(service.at("go"), "").unwrap();
+    std::fs::write(service.at("step0"), "").unwrap();
+    let verifier = verifier(&service);
+    let minus_one = "21888242871839275222246405745257275088548364400416034343698204186575808495616";
+    for (id, public, ends) in
+        [(&first, "1", vec!["done"]), (&second, "1", vec!["worker_died", "done"]), (&third, minus_one, vec!["done"])]
+    {
+        assert_eq!(codes(&service.ended(id)), ends);
+        service.verify(&verifier, id);
+        let result = service.client().get(&format!("/v1/jobs/{id}/result")).unwrap();
+        assert_eq!(result["public"], serde_json::json!([public]));
+    }
+    assert_eq!(read_ahead(&service), 0.0);
     nothing_is_left(&service);
 }
 

@@ -191,6 +191,32 @@ fn witnesses_and_keys_that_are_wrong_fail_at_once() {
     assert_eq!(job["error"]["code"], "key_lost", "{job}");
 }
 
+/// Files of a service may have so many bytes.
+fn limit(service: &Service, bytes: &str) {
+    let (pid, most) = (service.pid().to_string(), format!("--fsize={bytes}:unlimited"));
+    assert!(std::process::Command::new("prlimit").args(["--pid", &pid, &most]).status().unwrap().success());
+}
+
+/// An upload of more than is in memory at a time is given up where the disk is full, and leaves nothing.
+#[test]
+fn a_full_disk_ends_an_upload() {
+    let service = Service::start("workers = ['cpu']");
+    std::fs::write(service.at("large"), vec![7; 12 << 20]).unwrap();
+    let upload = || service.client().call(Method::PUT, "/v1/keys/large", &[], Content::File(&service.at("large")));
+    let count = |status: &str| {
+        service.metric(&format!("tandem_http_requests_total{{route=\"/v1/keys/{{name}}\",status=\"{status}\"}}"))
+    };
+    limit(&service, "1000000");
+    // The connection may be closed before the answer is read.
+    assert!(upload().is_err());
+    wait_for("the refusal", || count("507") == 1.0);
+    let files = || std::fs::read_dir(service.at("data/keys")).unwrap().count();
+    wait_for("the file to be removed", || files() == 0);
+    limit(&service, "unlimited");
+    assert_eq!(refused(upload()), (422, "bad_key".into()));
+    assert_eq!((files(), count("507")), (0, 1.0));
+}
+
 /// Files may not grow for a while, those of the database neither; what was accepted before is done after.
 #[test]
 fn a_full_disk_loses_nothing() {
@@ -198,19 +224,15 @@ fn a_full_disk_loses_nothing() {
     service.fault("pause,prove,1");
     let id = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
     wait_for("the worker", || service.at("paused").exists());
-    let limit = |bytes: &str| {
-        let pid = service.pid().to_string();
-        let set = std::process::Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}")]).status();
-        assert!(set.unwrap().success());
-    };
-    limit("64:unlimited");
+    let limit = |bytes: &str| limit(&service, bytes);
+    limit("64");
     assert_eq!(refused(service.submit(Some("while-full"))), (507, "storage_full".into()));
     std::fs::write(service.at("go"), "").unwrap();
     // The proof is there and cannot be written down.
     let metrics = || service.raw(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n", Duration::from_secs(5));
     wait_for("a failure", || metrics().contains("tandem_database_failures_total"));
     assert_eq!(service.client().get(&format!("/v1/jobs/{id}")).unwrap()["state"], "running");
-    limit("unlimited:unlimited");
+    limit("unlimited");
     assert_eq!(codes(&service.ended(&id)), ["done"]);
     let later = service.submit(Some("while-full")).unwrap()["id"].as_str().unwrap().to_string();
     assert_eq!(service.ended(&later)["state"], "done");

@@ -350,3 +350,26 @@ fn a_load_that_hangs_ends_its_worker() {
     std::fs::remove_file(service.at("fault")).unwrap();
     assert_eq!(service.post("/v1/keys/small/preload?wait=60").unwrap()["on"], serde_json::json!(["0:cpu"]));
 }
+
+/// A device that fails while a key is loaded ahead ends its worker: what is broken in a process goes with it.
+#[test]
+fn a_device_that_fails_while_a_key_is_loaded_ends_its_worker() {
+    let service = Service::start("workers = ['strict']");
+    let count = |name: &str| service.metric(&format!("tandem_{name}_total{{worker=\"0:strict\"}}"));
+    let load = || service.post("/v1/keys/small/preload?wait=60");
+    wait_for("the worker", || service.client().get("/ready").is_ok());
+    std::fs::write(service.at("device"), "broken").unwrap();
+    assert_eq!(refused(load()), (503, "device".into()));
+    wait_for("the end of the worker", || count("worker_restarts") == 1.0);
+    assert_eq!(count("device_failures"), 1.0);
+    std::fs::remove_file(service.at("device")).unwrap();
+    let log = std::fs::read_to_string(service.at("log")).unwrap();
+    let refusal = log.lines().find(|line| line.contains("event=key_refused")).unwrap();
+    assert!(refusal.contains("cudaErrorIllegalAddress") && log.contains("event=worker_ended"), "{log}");
+    // The next process has a device that works.
+    assert_eq!(load().unwrap()["on"], serde_json::json!(["0:strict"]));
+    let job = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
+    assert_eq!(service.ended(&job)["state"], "done");
+    service.verify(&service.verifier(), &job);
+    assert_eq!((count("worker_restarts"), count("device_failures")), (1.0, 1.0));
+}

@@ -122,7 +122,8 @@ fn work(device: &str, folder: &Path) {
     };
     let open = || match std::fs::remove_file(folder.join("broken-device")) {
         Ok(()) => Err(tandem_engine::Error::Device("the device is broken, as the test wants it".into())),
-        Err(_) if device == "stepped" => stepped(folder),
+        Err(_) if device == "stepped" => stepped(folder, true),
+        Err(_) if device == "strict" => stepped(folder, false),
         Err(_) => Engine::open(&choice),
     };
     let path = folder.join("tandem.toml");
@@ -133,15 +134,15 @@ fn work(device: &str, folder: &Path) {
     let _ = tandem_service::work_watched(open, room, &at);
 }
 
-/// A GPU that does as the file `device` says: it breaks, computes wrongly, or without such a file is right. The CPU takes over.
-fn stepped(folder: &Path) -> tandem_engine::Result<Engine> {
+/// A GPU that does as the file `device` says: it breaks, computes wrongly, or without such a file is right. With `auto` the CPU takes over.
+fn stepped(folder: &Path, auto: bool) -> tandem_engine::Result<Engine> {
     let file = folder.join("device");
     let script = Arc::new(move |_: &'static str| match std::fs::read_to_string(&file).as_deref() {
         Ok("broken") => Step::Broken,
         Ok("wrong") => Step::Wrong,
         _ => Step::Right,
     });
-    Engine::on_backends(move || Ok(Stepped::new(script.clone())), true)
+    Engine::on_backends(move || Ok(Stepped::new(script.clone())), auto)
 }
 
 /// Waits until something is so; fails the test after a minute.
