@@ -40,20 +40,20 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "plan",
         needs: "nothing",
-        files: "budget drawings exec_check exec_schedule levels oracle plan plan_check random topology",
+        files: "budget drawings exec_check exec_schedule levels nccl oracle plan plan_check random topology",
         runs: Runs::Cargo { more: "--example trees", then: "" },
     },
     Tier {
         name: "sim",
         needs: "g++",
-        files: "array collectives_inside contexts device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host \
+        files: "array collectives_inside contexts device_host exec exec_dropped exec_faults exec_model exec_run exec_trial heap heap_faults heap_programs host \
                 processes small",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers hostile_keys lagrange little newcomer outputs pictures porep program prove \
+        files: "bad_input beside builds check exit_status fabric generators hash headers helpers hostile_keys lagrange little newcomer outputs pictures porep program prove \
                 recordings reduce run serve sort sumcheck vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },

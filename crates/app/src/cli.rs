@@ -7,7 +7,7 @@ mod values;
 
 pub(crate) use fabric::{Plan, PlanFormat, Source, Topo, TopoFormat};
 pub(crate) use listed::command;
-pub(crate) use values::{is_operation, Gpus};
+pub(crate) use values::{is_operation, Gpus, Helpers};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};

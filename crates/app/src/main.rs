@@ -14,6 +14,7 @@ mod cli;
 mod commands;
 mod doctor;
 mod environment;
+mod explain;
 mod hash;
 mod inspect;
 mod jobs;
@@ -92,7 +93,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Doctor(args) => doctor::run(session, args),
         Command::Cache(args) => cache::run(args),
         Command::Topo(args) => topo::run(args),
-        Command::Plan(args) => plan::run(args, session.quiet),
+        Command::Plan(args) => plan::run(session, args),
         Command::Run(args) => run::run(args),
         Command::Bench(args) => tandem_bench::run(session, args),
         Command::Serve(args) => serve::run(session, args),

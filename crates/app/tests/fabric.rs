@@ -53,7 +53,7 @@ fn a_plan_in_every_format() {
     );
     assert_eq!((&value["optimal"], &value["gap"], &value["is_cut_short"]), (&true.into(), &0.0.into(), &false.into()));
     assert!(with("--xml").starts_with("<trees collective=\"broadcast\" ngpus=\"2\" nchunks=\"4\">"));
-    assert_eq!(with("--nccl-graph").matches("<channel>").count(), 4);
+    nccl_graphs(&plan);
     let drawn = run(0, &[&plan[..], &["--draw", "-"]].concat()).0;
     assert!(drawn.starts_with("<svg ") && drawn.trim_end().ends_with("</svg>"), "{drawn}");
     let (all, _) = run(0, &["plan", "broadcast", "--gpus", "0,1", "--helpers", "all", "--preset", "dgx1-v100"]);
@@ -69,6 +69,68 @@ fn a_plan_in_every_format() {
     assert_eq!(json(&everyone)["mbs"], "960000/7");
     let (upload, _) = run(0, &["plan", "upload", "--gpus", "0", "--helpers", "1", "--preset", "h200-pair"]);
     assert!(upload.contains("rate   109.8 GB/s"), "{upload}");
+}
+
+/// Four trees through four sets of GPUs: a file for each, or none.
+fn nccl_graphs(plan: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    refused(&[plan, &["--nccl-graph"]].concat(), &["4 different sets of GPUs", "--nccl-graph=FOLDER"]);
+    let into = |name: &str| format!("--nccl-graph={}", folder.path().join(name).display());
+    refused(&[plan, &[&into("missing")]].concat(), &["missing", "graph-0-1.xml"]);
+    let (said, _) = run(0, &[plan, &[&into("")]].concat());
+    let files = ["graph-0-1-2-3.xml", "graph-0-1-2.xml", "graph-0-1-3.xml", "graph-0-1.xml"];
+    assert_eq!(support::names(folder.path()), files);
+    for file in files {
+        let line = said.lines().find(|line| line.contains(file)).unwrap();
+        assert!(line.ends_with("25.00 % of the data"), "{said}");
+        let text = fs::read_to_string(folder.path().join(file)).unwrap();
+        // One channel, as a ring and as a tree.
+        assert_eq!(text.matches("<channel>").count(), 2, "{text}");
+    }
+    // One communicator is enough without helpers.
+    let (text, _) = run(0, &["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100", "--nccl-graph"]);
+    assert!(text.starts_with("<graphs version=\"1\">\n"), "{text}");
+}
+
+/// A trial says what GPUs hold and what each tree moves, and the trace has it chunk by chunk.
+#[test]
+fn a_plan_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = ["plan", "broadcast", "--gpus", "0,1", "--helpers", "2,3", "--preset", "dgx1-v100"];
+    let (text, _) = run_in(folder.path(), 0, &[&plan[..], &["--explain=4M", "--trace", "t.json"]].concat());
+    for part in [
+        "memory for chunks on their way, of a call with 4 MiB",
+        "GPU2, a helper",
+        "more than 64 MiB",
+        "every byte compared",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<_> = rows.iter().filter(|row| row.len() == 9 && row[2] == "->").collect();
+    // Chains of one, two, two and three hops.
+    assert_eq!(rows.len(), 8, "{text}");
+    let trace = json(&fs::read_to_string(folder.path().join("t.json")).unwrap());
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |event: &serde_json::Value, name: &str| event["ph"] == "M" && event["args"]["name"] == name;
+    for row in rows {
+        let (moved, wanted): (u64, u64) = (row[4].parse().unwrap(), row[5].parse().unwrap());
+        assert_eq!((moved, wanted), (1 << 20, 1 << 20), "{text}");
+        let tree = events.iter().find(|event| named(event, &format!("tree {}", row[0]))).unwrap();
+        let link = format!("{} -> {}", row[1], row[3]);
+        let link = events.iter().find(|event| event["pid"] == tree["pid"] && named(event, &link)).unwrap();
+        let is_of = |event: &&serde_json::Value| {
+            event["ph"] == "X" && event["pid"] == tree["pid"] && event["tid"] == link["tid"]
+        };
+        let chunks: Vec<u64> =
+            events.iter().filter(is_of).map(|event| event["args"]["bytes"].as_u64().unwrap()).collect();
+        assert_eq!((chunks.iter().sum::<u64>(), chunks.len().to_string()), (moved, row[6].to_string()), "{text}");
+    }
+    refused(&[&plan[..], &["--explain=1T"]].concat(), &["--explain", "of host memory"]);
+    refused(&[&plan[..], &["--explain", "--json"]].concat(), &["--explain", "--json"]);
+    // What is not passed on needs no memory.
+    let (pair, _) = run(0, &["plan", "send", "--gpus", "0,1", "--preset", "h200-pair", "--explain=1M"]);
+    assert!(pair.contains("none: nothing is passed on"), "{pair}");
 }
 
 #[test]

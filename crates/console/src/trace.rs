@@ -1,6 +1,6 @@
 //! `--trace`: what ran when, in the Chrome trace format (chrome://tracing, ui.perfetto.dev).
 //!
-//! Names are constants of the program: a trace holds nothing of a witness.
+//! Names are constants of the program and names of devices: a trace holds nothing of a witness.
 
 use crate::lanes::is_copy;
 use serde_json::{json, Value};
@@ -16,6 +16,20 @@ const COPIES: usize = 2;
 /// Rows of the host: what it does in order, the stages of that, and what it does beside.
 const HOST: usize = 0;
 const STAGES: usize = 1;
+
+/// The first process of what went over links: there are fewer lanes.
+const LINKS: usize = 1000;
+
+/// A piece of data that went over a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chunk {
+    /// When it set out.
+    pub begun: Instant,
+    /// How long it took.
+    pub seconds: f64,
+    /// Its size.
+    pub bytes: u64,
+}
 
 /// What the host does beside its work in order, each on a row of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +112,21 @@ impl Trace {
         for Gauge { lane, at, name, value } in gauges {
             let at = at.saturating_duration_since(self.begun).as_secs_f64();
             self.push(json!({"ph": "C", "pid": lane + 1, "name": name, "ts": at * 1e6, "args": {"value": value}}));
+        }
+    }
+
+    /// Records what went over links as process `number` of those that stand behind host and lanes: a row for each link.
+    pub fn traffic(&self, number: usize, title: &str, links: &[(String, Vec<Chunk>)]) {
+        let process = LINKS + number;
+        self.push(name(process, title));
+        for (row, (link, chunks)) in links.iter().enumerate() {
+            self.push(row_name(process, row, link));
+            for chunk in chunks {
+                let start = chunk.begun.saturating_duration_since(self.begun).as_secs_f64();
+                let mut event = event(process, row, "chunk", start * 1e6, chunk.seconds * 1e6);
+                event["args"] = json!({"bytes": chunk.bytes});
+                self.push(event);
+            }
         }
     }
 

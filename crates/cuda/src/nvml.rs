@@ -1,5 +1,9 @@
 //! NVIDIA's management library, loaded where the driver brought it: NVLinks, PCIe slots, why two GPUs cannot reach
-//! each other, and what a GPU draws and moves. Nothing depends on it: a machine without it is described by less.
+//! each other, what a GPU draws and moves, and who uses it. Nothing depends on it: a machine without it is described by less.
+
+mod usage;
+
+pub use usage::{Usage, User};
 
 use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_uint, CStr, CString};

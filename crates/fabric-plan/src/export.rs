@@ -6,7 +6,7 @@ use crate::{Error, Ratio, Result};
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use tandem_fabric_topology::{DeviceKind, Topology};
+use tandem_fabric_topology::{DeviceKind, LinkKind, Topology};
 
 /// Channels of an NCCL graph.
 const MAX_CHANNELS: i128 = 32;
@@ -120,9 +120,30 @@ impl Plan {
         Ok(out)
     }
 
-    /// NCCL graph XML (`NCCL_GRAPH_FILE`): a ring graph where the trees of an all-gather or reduce-scatter are the rotations of rings,
-    /// else a tree graph where every tree is a chain of GPUs. Helpers stand in the chains; they have to be ranks of the communicator.
+    /// NCCL graph XML (`NCCL_GRAPH_FILE`) for the one communicator that carries the plan out, as of [`Plan::to_nccl_graphs`].
+    ///
+    /// # Errors
+    /// As for [`Plan::to_nccl_graphs`]; it takes several communicators.
     pub fn to_nccl_graph(&self, topology: &Topology) -> Result<String> {
+        let mut graphs = self.to_nccl_graphs(topology)?;
+        match (graphs.pop(), graphs.len()) {
+            (Some(one), 0) => Ok(one.xml),
+            (_, others) => Err(Error::Export(format!(
+                "the trees pass {} different sets of GPUs, and a channel of NCCL holds all ranks: it takes a communicator, and a file, \
+                 for each set",
+                others + 1
+            ))),
+        }
+    }
+
+    /// NCCL graph XML, a file for each communicator that it takes: a channel holds every rank of its communicator once, so trees that
+    /// pass other helpers are other communicators', and helpers are ranks. Each file has the ring graph and the tree graph, with the same
+    /// channels: NCCL uses no more of either than the other has. Where the trees of an all-gather or a reduce-scatter are the rotations of rings,
+    /// they are the channels, else every tree must be a chain of GPUs.
+    ///
+    /// # Errors
+    /// What NCCL's graphs cannot say.
+    pub fn to_nccl_graphs(&self, topology: &Topology) -> Result<Vec<NcclGraph>> {
         let refuse = |why: &str| Err(Error::Export(format!("NCCL graphs hold rings and chains only: {why}")));
         let (trees, is_collected) = match self.steps.as_slice() {
             [Step::Spread(trees)] | [Step::Collect(_), Step::Spread(trees)] => (trees, false),
@@ -137,9 +158,7 @@ impl Plan {
             let Some(chain) = chain(topology, tree, is_collected) else { return refuse("a tree branches") };
             chains.push((chain, tree.share));
         }
-        let is_ring = matches!(self.request.operation, Operation::AllGather | Operation::ReduceScatter);
-        let (pattern, id) = if is_ring { (4, 0) } else { (3, 1) };
-        if is_ring {
+        if matches!(self.request.operation, Operation::AllGather | Operation::ReduceScatter) {
             let Some(rings) = rings(&chains, self.request.gpus.len()) else {
                 return refuse("the chains of different roots do not make rings");
             };
@@ -148,27 +167,70 @@ impl Plan {
                 chains.iter_mut().for_each(|(ring, _)| ring.reverse());
             }
         }
-        let Some(channels) = common(chains.iter().map(|c| c.1)).filter(|c| *c <= MAX_CHANNELS) else {
-            return refuse("the shares need more than 32 channels");
-        };
-        let speed = self.gbs() / channels as f64;
-        let mut out = format!(
-            "<graphs version=\"1\">\n  <graph id=\"{id}\" pattern=\"{pattern}\" crossnic=\"0\" nchannels=\"{channels}\" speedintra=\"{speed:.3}\" speedinter=\"{speed:.3}\" latencyinter=\"0\" typeintra=\"NVL\" typeinter=\"PIX\" samechannels=\"0\">\n"
-        );
-        let gpus = topology.gpus();
-        for (chain, share) in &chains {
-            for _ in 0..share.num() * (channels / share.den()) {
-                out += "    <channel>\n";
-                for d in chain {
-                    // NCCL reads the number as hexadecimal.
-                    let _ = writeln!(out, "      <gpu dev=\"{:x}\"/>", gpus.iter().position(|g| g == d).unwrap_or(0));
-                }
-                out += "    </channel>\n";
-            }
+        let mut sets: BTreeMap<Vec<usize>, Vec<(Vec<usize>, Ratio)>> = BTreeMap::new();
+        for (chain, share) in chains {
+            let mut set = chain.clone();
+            set.sort_unstable();
+            sets.entry(set).or_default().push((chain, share));
         }
-        out += "  </graph>\n</graphs>\n";
-        Ok(out)
+        sets.into_iter().map(|(set, chains)| self.of_communicator(topology, &set, &chains)).collect()
     }
+
+    /// The file of the communicator whose ranks are the devices of `set`.
+    fn of_communicator(&self, topology: &Topology, set: &[usize], chains: &[(Vec<usize>, Ratio)]) -> Result<NcclGraph> {
+        let refuse = |why: &str| Error::Export(format!("NCCL graphs hold rings and chains only: {why}"));
+        let many = || refuse("the shares need more than 32 channels");
+        let share = chains.iter().try_fold(Ratio::ZERO, |sum, (_, share)| sum.plus(*share)).ok_or_else(many)?;
+        let parts: Option<Vec<Ratio>> = chains.iter().map(|(_, part)| part.over(share)).collect();
+        let parts = parts.ok_or_else(many)?;
+        let channels = common(parts.iter().copied()).filter(|c| *c <= MAX_CHANNELS).ok_or_else(many)?;
+        let speed = self.gbs() * share.to_f64() / channels as f64;
+        let gpus = topology.gpus();
+        let number = |device: usize| gpus.iter().position(|&gpu| gpu == device).unwrap_or(0);
+        let mut xml = "<graphs version=\"1\">\n".to_string();
+        // Where NCCL passes from the last rank of a ring to its first.
+        let is_closed = chains.iter().all(|(chain, _)| is_joined(topology, chain[0], chain[chain.len() - 1]));
+        for (id, pattern, kind) in [(0, 4, if is_closed { "NVL" } else { "SYS" }), (1, 3, "NVL")] {
+            let _ = writeln!(
+                xml,
+                "  <graph id=\"{id}\" pattern=\"{pattern}\" crossnic=\"0\" nchannels=\"{channels}\" speedintra=\"{speed:.3}\" \
+                 speedinter=\"{speed:.3}\" latencyinter=\"0\" typeintra=\"{kind}\" typeinter=\"PIX\" samechannels=\"0\">"
+            );
+            for ((chain, _), part) in chains.iter().zip(&parts) {
+                for _ in 0..part.num() * (channels / part.den()) {
+                    xml += "    <channel>\n";
+                    for &device in chain {
+                        // NVML's number, where the topology says it. NCCL reads it as hexadecimal.
+                        let dev = topology.devices()[device].attributes.get("dev").and_then(|dev| dev.parse().ok());
+                        let _ = writeln!(xml, "      <gpu dev=\"{:x}\"/>", dev.unwrap_or_else(|| number(device)));
+                    }
+                    xml += "    </channel>\n";
+                }
+            }
+            xml += "  </graph>\n";
+        }
+        xml += "</graphs>\n";
+        Ok(NcclGraph { gpus: set.iter().map(|&device| number(device)).collect(), share, xml })
+    }
+}
+
+/// What NCCL is told of one communicator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NcclGraph {
+    /// Its ranks, as GPUs of the topology; helpers are among them.
+    pub gpus: Vec<usize>,
+    /// The share of all data that it carries.
+    pub share: Ratio,
+    /// The file.
+    pub xml: String,
+}
+
+/// Whether NVLinks join two devices, over a switch or not.
+fn is_joined(topology: &Topology, a: usize, b: usize) -> bool {
+    let near =
+        |device: usize| topology.links_of(device).filter(|(_, link)| link.kind == LinkKind::NvLink).map(|(d, _)| d);
+    let is_switch = |d: usize| topology.devices()[d].kind == DeviceKind::NvSwitch;
+    near(a).any(|d| d == b || is_switch(d) && near(b).any(|other| other == d))
 }
 
 /// The least common denominator, if a file can hold it.

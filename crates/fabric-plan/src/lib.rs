@@ -54,6 +54,7 @@ mod trees;
 pub use budget::Budget;
 pub use check::check;
 pub use error::{Error, Result};
+pub use export::NcclGraph;
 pub use levels::{Levels, Move};
 pub use ratio::Ratio;
 

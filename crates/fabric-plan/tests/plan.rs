@@ -80,16 +80,6 @@ fn exports() {
     let trees: Vec<_> = root.children().filter(|n| n.has_tag_name("tree")).collect();
     assert_eq!(trees.iter().map(|t| chunks(*t)).sum::<u32>(), chunks(root));
     assert!(trees.iter().all(|t| t.children().filter(|n| n.has_tag_name("send")).count() == 1));
-    // Four chains of GPUs, as Blink+ drew them.
-    let graph = plan.to_nccl_graph(&t).unwrap();
-    let document = roxmltree::Document::parse(&graph).unwrap();
-    let channels: Vec<Vec<u32>> = document
-        .descendants()
-        .filter(|n| n.has_tag_name("channel"))
-        .map(|c| c.children().filter_map(|g| g.attribute("dev")).map(|d| u32::from_str_radix(d, 16).unwrap()).collect())
-        .collect();
-    assert_eq!(channels.len(), 4);
-    assert!(channels.iter().all(|c| c[0] == 0 && c[c.len() - 1] == 1), "{channels:?}");
     let svg = plan.to_svg(&t);
     roxmltree::Document::parse(&svg).unwrap();
     assert!(svg.contains("broadcast of GPUs 0, 1 at 80.0 GB/s"), "{svg}");
@@ -97,6 +87,7 @@ fn exports() {
     let pair = Topology::preset("h200-pair").unwrap();
     let ring = planned(&pair, &Request::new(Operation::AllGather, &[0, 1])).to_nccl_graph(&pair).unwrap();
     assert!(ring.contains("id=\"0\" pattern=\"4\"") && ring.contains("nchannels=\"1\""), "{ring}");
+    // What NCCL makes of such files: tests/nccl.rs.
     let branching = planned(&t, &Request::new(Operation::AllToAll, &[0, 1, 2]));
     assert!(branching.to_nccl_graph(&t).unwrap_err().to_string().contains("no trees"));
     for (operation, _) in Operation::ALL {

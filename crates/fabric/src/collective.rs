@@ -348,7 +348,9 @@ impl Collectives {
         if self.is_now && executor.planner.is_recording() {
             return Err(Error::invalid("collective", "a queue is recording, so nothing can be done now"));
         }
-        let items: Vec<Item> = items.into_iter().filter(|item| item.call.part > 0).collect();
+        let mut items: Vec<Item> = items.into_iter().filter(|item| item.call.part > 0).collect();
+        let at_once = items.len() as u64;
+        items.iter_mut().for_each(|item| item.at_once = at_once);
         if !items.is_empty() {
             match (&self.levels, &executor.gpus) {
                 (Some(levels), _) => items.iter().try_for_each(|item| levels.run(item))?,
@@ -431,7 +433,7 @@ impl CollectiveGroup<'_> {
         let part = (len / job.len()) as u64 * size as u64;
         let input = at.iter().zip(0..).map(|(at, i)| at + i * part).collect();
         let call = Call { operation, root: 0, part, unit: unit(size), in_place: true };
-        self.items.push(Item { call, job, numbers: None, input, output: at, keep });
+        self.items.push(Item { call, job, numbers: None, input, output: at, keep, at_once: 1 });
         Ok(())
     }
 
@@ -529,7 +531,7 @@ impl CollectiveGroup<'_> {
             in_place: is_same,
         };
         let keep = vec![from.cast::<u8>()?, to.cast::<u8>()?];
-        self.items.push(Item { call, job, numbers, input, output, keep });
+        self.items.push(Item { call, job, numbers, input, output, keep, at_once: 1 });
         Ok(())
     }
 }

@@ -2,7 +2,8 @@
 //! nothing out.
 
 use crate::exec::sim::Bound;
-use crate::exec::{direct, messages, relay_chunk, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
+use crate::exec::{direct, messages, relay_chunk, schedule_within, MAX_STAGING};
+use crate::exec::{Call, Combine, Kind, Schedule, Shape, Share, Tuning};
 use crate::plan::{plan, Operation, Plan, Request, Route, Step};
 use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Ratio, Result, Symmetric, Team};
@@ -44,8 +45,8 @@ pub(crate) enum Algorithm {
     Messages,
 }
 
-/// What a schedule was made for.
-type Wanted = (Request, Call, Shape, Algorithm);
+/// What a schedule was made for, and how many operations are done at once.
+type Wanted = (Request, Call, Shape, Algorithm, u64);
 
 /// One operation with its memory.
 pub(crate) struct Item {
@@ -58,6 +59,8 @@ pub(crate) struct Item {
     pub(crate) output: Vec<u64>,
     /// What must stay.
     pub(crate) keep: Vec<Symmetric<u8>>,
+    /// How many operations are done at once, with this one: they share the memory of rings.
+    pub(crate) at_once: u64,
 }
 
 impl Planner {
@@ -101,15 +104,16 @@ impl Planner {
             request = found.request.clone();
             plan = Some(found);
         }
-        let key = (request, *call, *shape, way);
+        let key = (request, *call, *shape, way, item.at_once);
+        let most = MAX_STAGING / item.at_once.max(1);
         if let Some(table) = lock(&self.schedules).get(&key) {
             return Ok(table.clone());
         }
         let table = Arc::new(match (way, plan) {
             (Algorithm::Planned(host), Some(plan)) if host > 0 => {
-                schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
+                schedule_within(&self.topology, &self.weighed(&plan, host), call, shape, most)?
             }
-            (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
+            (_, Some(plan)) => schedule_within(&self.topology, &plan, call, shape, most)?,
             (Algorithm::Messages, None) => messages(call, job.len(), shape.workers)?,
             (_, None) => direct(call, job.len(), shape.workers)?,
         });
@@ -283,6 +287,10 @@ impl Planner {
             let at: Vec<u64> = all.iter().map(|&pe| taken[pe]).collect();
             all.iter().zip(&table.staging).for_each(|(&pe, bytes)| taken[pe] += bytes);
             nodes.push((all, at));
+        }
+        if let Some((pe, bytes)) = taken.iter().enumerate().find(|(_, bytes)| **bytes > MAX_STAGING) {
+            let problem = format!("{bytes} bytes of rings on PE {pe}; there are {MAX_STAGING} at most");
+            return Err(Error::invalid("staging", problem));
         }
         let room = if host == 0 { taken[pes] } else { 0 };
         let most = taken[..pes].iter().copied().max().unwrap_or(0);

@@ -12,7 +12,7 @@ fn endpoint(node: usize, place: Place, channel: Option<usize>) -> Endpoint {
 fn good() -> Schedule {
     let call = Call { operation: Operation::Broadcast, root: 0, part: 64, unit: 4, in_place: true };
     let ring = |node| Some(Ring { node, at: 0 });
-    let channel = |from, to, ring| Channel { from, to, chunks: 4, ring, path: Vec::new() };
+    let channel = |from, to, ring| Channel { from, to, chunks: 4, ring, path: Vec::new(), tree: 0 };
     let transfer =
         |at, source, targets| Transfer { at, sources: vec![source], targets, notifies: Vec::new(), bytes: 64 };
     Schedule {
@@ -72,7 +72,7 @@ fn channels_fit_their_transfers() {
     }
     refused("channel 0 does not fit transfer 1", |s| s.channels[0].to = 2);
     // Nobody fills it; two do.
-    let unused = |chunks, ring| Channel { from: 0, to: 1, chunks, ring, path: Vec::new() };
+    let unused = |chunks, ring| Channel { from: 0, to: 1, chunks, ring, path: Vec::new(), tree: 0 };
     refused("channel 3 has 0 writers and 0 readers", |s| s.channels.push(unused(0, None)));
     refused("channel 2 has 2 writers and 0 readers", |s| s.transfers[0].notifies.push(2));
     // A ring that nobody empties.
@@ -197,7 +197,7 @@ fn every_order_has_to_go_well() {
 #[test]
 fn channels_end_at_their_chunks() {
     refused("channel 3 ends at 4 of 5 chunks", |s| {
-        s.channels.push(Channel { from: 0, to: 2, chunks: 5, ring: None, path: Vec::new() });
+        s.channels.push(Channel { from: 0, to: 2, chunks: 5, ring: None, path: Vec::new(), tree: 0 });
         s.transfers[0].notifies.push(3);
     });
 }

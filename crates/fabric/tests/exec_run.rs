@@ -4,6 +4,10 @@
 #[path = "../../fabric-plan/tests/support/mod.rs"]
 mod support;
 
+mod naive;
+mod teams;
+
+use naive::Naive;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::atomic::AtomicU64;
@@ -13,8 +17,9 @@ use support::{graph, planned, random_links};
 use tandem_fabric::exec::mail::Layout;
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
 use tandem_fabric::exec::worker::{Words, Worker};
-use tandem_fabric::exec::{check, direct, messages, schedule, Bf16, Call, Combine, Kind, Number, Schedule, Shape, F16};
-use tandem_fabric::plan::{Operation, Request};
+use tandem_fabric::exec::{check, direct, messages, schedule, Bf16, Call, Combine, Kind, Schedule, Shape, F16};
+use tandem_fabric::plan::{Gain, Operation, Plan, Request, Step};
+use tandem_fabric::topology::{DeviceKind, Topology};
 
 /// One block of memory for each node and use. A lock for each: what is tested is the order, and a race would be found by
 /// its wrong bytes.
@@ -56,7 +61,7 @@ fn sizes(call: &Call, pes: usize) -> (u64, u64) {
 }
 
 /// The outputs by the definition; `None` where nothing is written.
-fn expected<T: Number>(call: &Call, how: Combine, inputs: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
+fn expected<T: Naive>(call: &Call, how: Combine, inputs: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let n = inputs.len();
     let part = call.part as usize;
     let all = |at: usize| {
@@ -64,7 +69,7 @@ fn expected<T: Number>(call: &Call, how: Combine, inputs: &[Vec<u8>]) -> Vec<Opt
             |u: usize| inputs[u][at..at + part].chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
         let mut sum: Vec<T> = numbers(0).collect();
         for u in 1..n {
-            sum = sum.into_iter().zip(numbers(u)).map(|(a, b)| a.combine(b, how)).collect();
+            sum = sum.into_iter().zip(numbers(u)).map(|(a, b)| a.naive(b, how)).collect();
         }
         bytemuck::cast_slice(&sum).to_vec()
     };
@@ -82,7 +87,7 @@ fn expected<T: Number>(call: &Call, how: Combine, inputs: &[Vec<u8>]) -> Vec<Opt
         .collect()
 }
 
-fn carried_out<T: Number>(tables: &[Schedule], how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+fn carried_out<T: Naive>(tables: &[Schedule], how: Combine, seed: u64, value: impl Fn(u64) -> T) {
     let mut random = Random(seed | 1);
     let mut blocks = Vec::new();
     let mut parts = Vec::new();
@@ -166,7 +171,7 @@ impl Words for Mailed {
 
 /// Several rounds of a table of messages, each with other numbers. One thread goes through the workers of all PEs in an order that follows from
 /// the seed, so that what fails does so again; a PE may be as far ahead of the others as the protocol lets it.
-fn explored<T: Number>(table: &Schedule, workers: usize, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+fn explored<T: Naive>(table: &Schedule, workers: usize, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
     const ROUNDS: usize = 5;
     let mut random = Random(seed | 1);
     let (n, call) = (table.pes, &table.call);
@@ -244,7 +249,7 @@ fn messages_in_any_order() {
             let pes = if operation == Operation::Send { 2 } else { n };
             let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
             for (k, part) in [0u64, 1, 7, 8, 15, 16, 1000, 4097].into_iter().enumerate() {
-                let (kind, how) = (KINDS[(i + j + k) % KINDS.len()], HOWS[(i + k) % 3]);
+                let (kind, how) = (KINDS[(i + j + k) % KINDS.len()], Combine::ALL[(i + k) % HOWS]);
                 let unit = if is_sum { kind.bytes() } else { 1 };
                 let call = Call { operation, root: (i + k) % pes, part: part / unit * unit, unit, in_place: false };
                 let workers = 1 + (i + k) % 5;
@@ -256,7 +261,7 @@ fn messages_in_any_order() {
 }
 
 /// Of one table of messages for so many workers, or by threads.
-fn done<T: Number>(tables: &[Schedule], workers: Option<usize>, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+fn done<T: Naive>(tables: &[Schedule], workers: Option<usize>, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
     match workers {
         Some(workers) => explored(&tables[0], workers, how, seed, value),
         None => carried_out(tables, how, seed, value),
@@ -264,6 +269,19 @@ fn done<T: Number>(tables: &[Schedule], workers: Option<usize>, how: Combine, se
 }
 
 fn of_kind(tables: &[Schedule], workers: Option<usize>, kind: Kind, how: Combine, seed: u64) {
+    let is_float = matches!(kind, Kind::F16 | Kind::Bf16 | Kind::F32 | Kind::F64);
+    // Bits of floating-point numbers are not combined.
+    let how = if is_float && how.is_of_bits() { Combine::Product } else { how };
+    if is_float && how == Combine::Product {
+        // Signs and powers of two, so that products are exact in every order.
+        let power = |x: u64| [1.0f32, -1.0, 2.0, -2.0, 0.5, -0.5][(x % 6) as usize];
+        return match kind {
+            Kind::F16 => done::<F16>(tables, workers, how, seed, |x| power(x).into()),
+            Kind::Bf16 => done::<Bf16>(tables, workers, how, seed, |x| power(x).into()),
+            Kind::F32 => done::<f32>(tables, workers, how, seed, power),
+            _ => done::<f64>(tables, workers, how, seed, |x| power(x).into()),
+        };
+    }
     // Floating-point numbers are whole and small, so that sums are exact in every order.
     match kind {
         Kind::U32 => done::<u32>(tables, workers, how, seed, |x| x as u32),
@@ -295,7 +313,8 @@ const KINDS: [Kind; 12] = [
     Kind::F16,
     Kind::Bf16,
 ];
-const HOWS: [Combine; 3] = [Combine::Sum, Combine::Min, Combine::Max];
+/// Ways to combine.
+const HOWS: usize = Combine::ALL.len();
 const OPERATIONS: [Operation; 7] = [
     Operation::Broadcast,
     Operation::Reduce,
@@ -311,14 +330,14 @@ fn random_graphs_and_sizes() {
     let case = (2usize..=5).prop_flat_map(|n| {
         let links = random_links(n);
         let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
-        let what = (0..OPERATIONS.len(), 0..KINDS.len(), 0..HOWS.len());
+        let what = (0..OPERATIONS.len(), 0..KINDS.len(), 0..HOWS);
         (Just(n), links, 2..=n, order, what, (0u64..3000, 1usize..5, 1u64..40, 1u64..4), any::<u64>())
     });
     let config = Config { cases: 300, failure_persistence: None, max_shrink_iters: 10, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[31; 32]);
     TestRunner::new_with_rng(config, rng)
         .run(&case, |(n, links, k, order, (op, kind, how), (count, workers, chunk, slots), seed)| {
-            let (operation, kind, how) = (OPERATIONS[op], KINDS[kind], HOWS[how]);
+            let (operation, kind, how) = (OPERATIONS[op], KINDS[kind], Combine::ALL[how]);
             let (job, helpers) = order.split_at(if operation == Operation::Send { 2 } else { k });
             let topology = graph(n, &links);
             let plan = planned(&topology, &Request::new(operation, job).with_helpers(helpers));
@@ -334,6 +353,102 @@ fn random_graphs_and_sizes() {
             Ok(())
         })
         .unwrap();
+}
+
+/// What plans that combine look like, by how often each was carried out.
+#[derive(Debug, Default)]
+struct Seen {
+    relayed: usize,
+    through_host: usize,
+    branching: usize,
+    chains: usize,
+    rings: usize,
+}
+
+impl Seen {
+    fn count(&mut self, topology: &Topology, plan: &Plan) {
+        let kind = |device: usize| topology.devices()[device].kind;
+        let trees = plan.steps.iter().flat_map(|step| match step {
+            Step::Collect(trees) | Step::Spread(trees) => trees.iter(),
+            Step::Send(_) => panic!("a reduction sends"),
+        });
+        let (mut is_relayed, mut is_hosted, mut branches) = (false, false, false);
+        for tree in trees {
+            let inner = || tree.paths.iter().flat_map(|path| &path[1..path.len() - 1]);
+            is_relayed |= inner().any(|&device| kind(device) == DeviceKind::Gpu);
+            is_hosted |= inner().any(|&device| kind(device) == DeviceKind::Cpu);
+            let near = |path: &Vec<usize>| [path[0], path[path.len() - 1]];
+            let ends: Vec<usize> = tree.paths.iter().flat_map(near).collect();
+            branches |= ends.iter().any(|end| ends.iter().filter(|other| *other == end).count() > 2);
+        }
+        self.relayed += usize::from(is_relayed);
+        self.through_host += usize::from(is_hosted);
+        self.branching += usize::from(branches);
+        self.chains += usize::from(!branches);
+        // Those of a reduce-scatter are the rotations of rings, or refused.
+        let may_be_rings = plan.request.operation == Operation::ReduceScatter && plan.request.gpus.len() > 2;
+        self.rings += usize::from(may_be_rings && plan.to_nccl_graph(topology).is_ok());
+    }
+}
+
+/// Sums, products, extremes and bits, of every kind of number, over every kind of way that there is from 1 to 8 PEs: straight, as messages,
+/// over trees that branch and chains, over rings, through GPUs that only forward, through host memory. A helper's memory holds what no operation has as its
+/// neutral element, so that one that takes part in a product is seen.
+#[test]
+fn every_combination_over_every_way() {
+    let reductions = [Operation::Reduce, Operation::AllReduce, Operation::ReduceScatter];
+    let mut seen = Seen::default();
+    let mut turn = 0;
+    // Products, and two other ways to combine in turns; another kind of number each time.
+    let mut all = |table: &Schedule, workers: Option<usize>, unit: u64| {
+        for how in [Combine::Product, Combine::ALL[turn % HOWS], Combine::ALL[(turn + 3) % HOWS]] {
+            let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| kind.bytes() == unit).collect();
+            of_kind(std::slice::from_ref(table), workers, kinds[turn % kinds.len()], how, turn as u64 + 1);
+            turn += 1;
+        }
+    };
+    for n in 1..=8 {
+        let job: Vec<usize> = (0..n).collect();
+        for (i, operation) in reductions.into_iter().enumerate() {
+            let unit = [1, 2, 4, 8][(n + i) % 4];
+            let call = Call { operation, root: n / 2, part: 999 * unit, unit, in_place: false };
+            all(&direct(&call, n, 3).unwrap(), None, unit);
+            if n > 1 {
+                all(&messages(&call, n, 2).unwrap(), Some(2), unit);
+            }
+            for (preset, pcie) in
+                [("hgx-h200", false), ("dgx1-v100", false), ("ring5", false), ("l40s-8", true), ("bridge-pairs", true)]
+            {
+                let topology = Topology::preset(preset).unwrap();
+                let gpus = topology.gpus().len();
+                if n < 2 || n > gpus {
+                    continue;
+                }
+                let helpers: Vec<usize> = (n..gpus).collect();
+                for helpers in [&[][..], &helpers] {
+                    let mut request = Request::new(operation, &job).with_helpers(helpers);
+                    request.root = (operation == Operation::Reduce).then_some(n / 2);
+                    request.pcie = pcie;
+                    let mut plan = planned(&topology, &request);
+                    if plan.rate.is_zero() {
+                        continue;
+                    }
+                    seen.count(&topology, &plan);
+                    if matches!(plan.gain, Gain::None(_)) {
+                        plan.request.helpers.clear();
+                    }
+                    let table = schedule(&topology, &plan, &call, &Shape { workers: 4, chunk: 512, slots: 2 }).unwrap();
+                    check(&table).unwrap();
+                    all(&table, None, unit);
+                }
+            }
+        }
+    }
+    println!("{seen:?}");
+    assert!(
+        [seen.relayed, seen.through_host, seen.branching, seen.chains, seen.rings].iter().all(|&n| n > 0),
+        "{seen:?}"
+    );
 }
 
 /// Several operations at once, on the same nodes.

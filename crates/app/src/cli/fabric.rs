@@ -1,12 +1,12 @@
 //! The commands of the fabric: `topo` and `plan`.
 
-use super::values::{as_in_bench, gpus};
-use super::Gpus;
+use super::values::{as_in_bench, gpus, helpers};
+use super::{Gpus, Helpers};
 use clap::builder::PossibleValue;
 use clap::Args;
 use std::path::PathBuf;
-use tandem_console::drawing;
 use tandem_console::values::input;
+use tandem_console::{drawing, sizes};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::PRESETS;
 
@@ -54,9 +54,9 @@ pub(crate) struct Plan {
     /// The GPUs of the job, such as 0,1 or 0-3, or all
     #[arg(long, value_name = "GPUS", value_parser = gpus)]
     pub(crate) gpus: Gpus,
-    /// Other GPUs that may forward, such as 2,3, or all that are not in the job
-    #[arg(long, value_name = "GPUS", value_parser = gpus)]
-    pub(crate) helpers: Option<Gpus>,
+    /// Other GPUs that may forward, such as 2,3, or all that are not in the job, or those of them that are idle: no other process uses them now
+    #[arg(long, value_name = "GPUS", value_parser = helpers)]
+    pub(crate) helpers: Option<Helpers>,
     /// The GPU where a broadcast begins or a reduce ends; the job's first unless given
     #[arg(long, value_name = "GPU")]
     pub(crate) root: Option<usize>,
@@ -84,7 +84,10 @@ pub(crate) struct PlanFormat {
     /// Print the trees as XML, in the manner of ForestColl
     #[arg(long)]
     pub(crate) xml: bool,
-    /// Print rings or chains for NCCL_GRAPH_FILE
-    #[arg(long)]
-    pub(crate) nccl_graph: bool,
+    /// Print rings or chains for NCCL_GRAPH_FILE; into a folder where they take several communicators, a file for each
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true)]
+    pub(crate) nccl_graph: Option<Option<PathBuf>>,
+    /// Say too what GPUs hold of a call with so much data, and what each tree moves over which link: from a trial on pretend PEs, which --trace draws
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "16M", value_parser = sizes::parse)]
+    pub(crate) explain: Option<u64>,
 }

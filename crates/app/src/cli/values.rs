@@ -11,6 +11,15 @@ pub(crate) enum Gpus {
     Listed(Vec<usize>),
 }
 
+/// The GPUs that may help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Helpers {
+    /// These, whoever uses them.
+    Named(Gpus),
+    /// Those that nobody uses.
+    Idle,
+}
+
 /// The operation's name in `tandem bench`, which is that of nccl-tests, where it is another.
 pub(super) fn as_in_bench(name: &str) -> Option<&'static str> {
     let names = [
@@ -42,9 +51,26 @@ pub(super) fn gpus(text: &str) -> Result<Gpus, String> {
     listed.ok_or_else(|| format!("expected numbers of GPUs below {MAX_GPUS}, such as 0,1 or 0-3, or all"))
 }
 
+/// As [`gpus`], or `idle`.
+pub(super) fn helpers(text: &str) -> Result<Helpers, String> {
+    match text {
+        "idle" => Ok(Helpers::Idle),
+        _ => gpus(text).map(Helpers::Named).map_err(|why| format!("{why}, or idle")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_ones_are_for_helpers() {
+        assert_eq!(helpers("idle"), Ok(Helpers::Idle));
+        for text in ["all", "2", "0-3"] {
+            assert_eq!(helpers(text), gpus(text).map(Helpers::Named), "{text}");
+        }
+        assert!(gpus("idle").is_err() && helpers("Idle").is_err() && helpers("idle,2").is_err());
+    }
 
     #[test]
     fn gpus_are_read() {

@@ -46,9 +46,9 @@ impl Context {
         least_pes: usize,
         among: &[usize],
     ) -> Outcome<Self> {
-        let (team, devices) = open_team(session)?;
+        let (team, devices, among) = open_team(session, among)?;
         let size = team.size();
-        let job = chosen(among, size).map_err(Failure::input)?;
+        let job = chosen(&among, size).map_err(Failure::input)?;
         if size < least_pes {
             let problem = format!(
                 "--device {}: {size} PE, and this needs {least_pes}; sim:{least_pes} has as many",
@@ -137,8 +137,45 @@ fn pretend(pes: usize) -> tandem_fabric::Result<Topology> {
     Ok(Topology::new("pretend PEs", devices, links.collect())?)
 }
 
-fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
-    let sim = |pes: usize| Ok((Team::sim(pes, tandem_fabric::Options::default()).map_err(failed)?, Vec::new()));
+/// The devices of the PEs `among` and of those of the others that nobody uses, where the PEs `among` are now, and what is to be said of the
+/// others. No PEs `among` are all.
+fn with_idle<D: Copy>(
+    all: &[D],
+    among: &[usize],
+    idle: impl Fn(&[D]) -> tandem_fabric::Result<Vec<probe::Idle>>,
+) -> (Vec<D>, Vec<usize>, Vec<String>) {
+    let others: Vec<usize> = (0..all.len()).filter(|pe| !among.contains(pe)).collect();
+    // What names no PE is refused later.
+    if among.is_empty() || others.is_empty() || among.iter().any(|&pe| pe >= all.len()) {
+        return (all.to_vec(), among.to_vec(), Vec::new());
+    }
+    let found = idle(&others.iter().map(|&pe| all[pe]).collect::<Vec<_>>());
+    let (mut kept, mut notes) = (among.to_vec(), Vec::new());
+    match found {
+        Ok(found) => {
+            for (&pe, idle) in others.iter().zip(found) {
+                match idle {
+                    Ok(()) => kept.push(pe),
+                    Err(why) => {
+                        notes.push(format!("PE {pe} does not help: {why}; --device names those that do in any case"))
+                    }
+                }
+            }
+        }
+        Err(why) => notes.push(format!("no other GPU helps: {why} with --device")),
+    }
+    kept.sort_unstable();
+    let place = |pe: &usize| kept.iter().filter(|other| *other < pe).count();
+    (kept.iter().map(|&pe| all[pe]).collect(), among.iter().map(place).collect(), notes)
+}
+
+/// The team that `--device` says, its GPUs, and where the PEs `among` are in it: a GPU that is not named helps only where nobody uses it.
+fn open_team(session: &Session, among: &[usize]) -> Outcome<(Team, Vec<Device>, Vec<usize>)> {
+    let sim = |pes: usize| {
+        let team = Team::sim(pes, tandem_fabric::Options::default()).map_err(failed)?;
+        Ok((team, Vec::new(), among.to_vec()))
+    };
+    let is_named = matches!(&session.device, DeviceChoice::Cuda(list) if !list.is_empty());
     let refused = |why: String| Failure::device(format!("--device {}: {why}; tandem doctor says more", session.device));
     let usable = || -> Result<Vec<Device>, String> {
         let found = tandem_cuda::probe()?;
@@ -176,8 +213,13 @@ fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
             }
         }
     };
+    let (devices, among, notes) = match is_named {
+        true => (devices, among.to_vec(), Vec::new()),
+        false => with_idle(&devices, among, probe::idle_devices),
+    };
+    notes.iter().for_each(|note| session.note(note));
     let team = Team::cuda(&devices, tandem_fabric::Options::default()).map_err(failed)?;
-    Ok((team, devices))
+    Ok((team, devices, among))
 }
 
 #[cfg(test)]
@@ -202,6 +244,29 @@ pub(super) mod tests {
         assert_eq!(why, "PE 0 does not reach the memory of PE 1: the options say so");
         let team = Team::sim(3, Default::default()).unwrap();
         assert_eq!(Context::of(team, Vec::new(), vec![0, 1, 2], None, 64).unwrap().apart(), None);
+    }
+
+    #[test]
+    fn only_idle_gpus_help_unless_they_are_named() {
+        let all = ["a", "b", "c", "d", "e"];
+        let busy = |which: &'static str| {
+            move |asked: &[&str]| {
+                let one = |gpu: &&str| if *gpu == which { Err("process 7 uses it".to_string()) } else { Ok(()) };
+                Ok(asked.iter().map(one).collect::<Vec<probe::Idle>>())
+            }
+        };
+        // The job is kept in its order, whoever uses its GPUs; places move where one before them goes.
+        let (devices, among, notes) = with_idle(&all, &[3, 0], busy("b"));
+        assert_eq!((devices, among), (vec!["a", "c", "d", "e"], vec![2, 0]));
+        assert!(notes.len() == 1 && notes[0].starts_with("PE 1 does not help: process 7 uses it"), "{notes:?}");
+        assert_eq!(with_idle(&all, &[3, 0], busy("a")), (all.to_vec(), vec![3, 0], vec![]));
+        let unknown = |_: &[&str]| Err(tandem_fabric::Error::Job("no NVML".into()));
+        let (devices, among, notes) = with_idle(&all, &[4, 1], unknown);
+        assert_eq!((devices, among, notes.len()), (vec!["b", "e"], vec![1, 0], 1));
+        // Where all take part, or a PE is named that there is not, nobody is asked.
+        for among in [&[][..], &[0, 1, 2, 3, 4], &[7, 0]] {
+            assert_eq!(with_idle(&all, among, unknown), (all.to_vec(), among.to_vec(), vec![]));
+        }
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Levels {
         };
         let (input, output) = (at(from)?, at(to)?);
         let call = Call { operation, root, part: from.bytes(), unit, in_place: input == output };
-        Ok(Item { call, numbers, input, output, keep: vec![from.clone(), to.clone()], job })
+        Ok(Item { call, numbers, input, output, keep: vec![from.clone(), to.clone()], job, at_once: 1 })
     }
 
     /// The first PE of each node, that of `root`'s node being `root`, in the order of nodes from `root`'s on.

@@ -19,6 +19,7 @@ fn item(operation: Operation, pes: usize, part: u64) -> Item {
         input: vec![0; pes],
         output: vec![0; pes],
         keep: Vec::new(),
+        at_once: 1,
     }
 }
 

@@ -65,7 +65,7 @@ pub fn direct(call: &Call, pes: usize, workers: usize) -> Result<Schedule> {
             let mut notify = |node: usize| {
                 (node != at).then(|| {
                     *told.entry(node).or_insert_with(|| {
-                        channels.push(Channel { from: at, to: node, chunks: 1, ring: None, path: Vec::new() });
+                        channels.push(Channel { from: at, to: node, chunks: 1, ring: None, path: Vec::new(), tree: 0 });
                         channels.len() - 1
                     })
                 })

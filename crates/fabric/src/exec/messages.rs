@@ -140,7 +140,7 @@ impl Table<'_> {
     }
 
     fn channel(&mut self, from: usize, to: usize, ring: Option<Ring>) -> usize {
-        self.channels.push(Channel { from, to, chunks: 1, ring, path: Vec::new() });
+        self.channels.push(Channel { from, to, chunks: 1, ring, path: Vec::new(), tree: 0 });
         self.channels.len() - 1
     }
 

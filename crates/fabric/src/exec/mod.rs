@@ -21,6 +21,7 @@ pub mod sim;
 #[allow(unsafe_code)]
 mod small;
 pub(crate) mod tables;
+pub mod trial;
 mod tuning;
 pub mod worker;
 
@@ -30,6 +31,7 @@ pub use direct::direct;
 pub(crate) use element::combine;
 pub use element::{Combine, Kind, Number};
 pub use messages::messages;
+pub(crate) use schedule::schedule_within;
 pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;

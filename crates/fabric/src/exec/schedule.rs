@@ -15,7 +15,7 @@ use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Bytes of all staging rings of a node together.
+/// Bytes of all staging rings of a node together, of all operations that are done at once.
 pub const MAX_STAGING: u64 = 64 << 20;
 /// Bytes of data that a collective may move to or from one PE.
 pub const MAX_BYTES: u64 = 1 << 46;
@@ -96,6 +96,8 @@ pub struct Channel {
     pub ring: Option<Ring>,
     /// The devices that the chunks pass, both ends included; empty where no plan says it.
     pub path: Vec<usize>,
+    /// The tree of the plan's step, or the path, whose data they are, by its place there; 0 where there is no plan.
+    pub tree: usize,
 }
 
 /// One row of the table.
@@ -207,6 +209,17 @@ pub(crate) fn cut(bytes: u64, weights: &[f64]) -> Vec<(u64, u64)> {
 /// # Errors
 /// The plan is for another operation or moves nothing; sizes beyond the maxima; rings so many that they do not fit.
 pub fn schedule(topology: &Topology, plan: &Plan, call: &Call, shape: &Shape) -> Result<Schedule> {
+    schedule_within(topology, plan, call, shape, MAX_STAGING)
+}
+
+/// The same, with no more than `staging` bytes of rings on a node.
+pub(crate) fn schedule_within(
+    topology: &Topology,
+    plan: &Plan,
+    call: &Call,
+    shape: &Shape,
+    staging: u64,
+) -> Result<Schedule> {
     let request = &plan.request;
     let pes = request.gpus.len();
     checked(call, pes)?;
@@ -234,7 +247,7 @@ pub fn schedule(topology: &Topology, plan: &Plan, call: &Call, shape: &Shape) ->
         builder.steps(plan)?;
         let busiest = builder.busiest();
         if workers == 1 || busiest <= shape.workers {
-            return builder.finish(shape);
+            return builder.finish(shape, staging);
         }
         workers = (workers * shape.workers / busiest).clamp(1, workers - 1);
     }
@@ -263,8 +276,8 @@ struct Stop {
     path: Vec<usize>,
 }
 
-/// A way and its share.
-type Weighed = (f64, Vec<Stop>);
+/// A way, its share, and its place in the plan.
+type Weighed = (f64, Vec<Stop>, usize);
 
 /// A range of the data that takes the same way, and where it begins in inputs and outputs.
 #[derive(Clone, Copy)]
@@ -272,6 +285,7 @@ struct Stream {
     bytes: u64,
     input: u64,
     output: u64,
+    tree: usize,
 }
 
 impl<'a> Builder<'a> {
@@ -338,7 +352,8 @@ impl<'a> Builder<'a> {
             let ring = is_ring.then_some(Ring { node: v, at: 0 });
             // The number of chunks is known when their size is; until then the bytes stand for it.
             let path = hop[1].path.clone();
-            self.channels.push(Channel { from: done_by, to: reader, chunks: stream.bytes, ring, path });
+            let (chunks, tree) = (stream.bytes, stream.tree);
+            self.channels.push(Channel { from: done_by, to: reader, chunks, ring, path, tree });
             let channel = self.channels.len() - 1;
             let place = if is_ring { Place::Ring(channel) } else { Place::Output };
             let at = if is_ring { 0 } else { stream.output };
@@ -405,6 +420,7 @@ impl<'a> Builder<'a> {
             bytes: to - from,
             input: stream.input + from,
             output: stream.output + from,
+            tree: stream.tree,
         };
         ranges.into_iter().filter(|(from, to)| from < to).map(part).collect()
     }
@@ -416,17 +432,17 @@ impl<'a> Builder<'a> {
             [Step::Collect(first), Step::Spread(second)] => self.trees(first, second),
             [Step::Send(routes)] => {
                 let mut groups: BTreeMap<(usize, usize), Vec<Weighed>> = BTreeMap::new();
-                for route in routes {
+                for (i, route) in routes.iter().enumerate() {
                     let stops = self.stops(&route.path)?;
                     let ends = (stops[0].node, stops[stops.len() - 1].node);
-                    groups.entry(ends).or_default().push((route.share.to_f64(), stops));
+                    groups.entry(ends).or_default().push((route.share.to_f64(), stops, i));
                 }
                 let mut routes = groups.values().map(Vec::len).sum();
                 if self.call.operation == Operation::AllToAll {
                     routes += self.pes;
                     let share = 1.0 / (HOME * routes) as f64;
                     (0..self.pes).for_each(|i| {
-                        groups.insert((i, i), vec![(share, vec![Stop { node: i, path: Vec::new() }])]);
+                        groups.insert((i, i), vec![(share, vec![Stop { node: i, path: Vec::new() }], 0)]);
                     });
                 }
                 for ((from, to), ways) in groups {
@@ -438,8 +454,9 @@ impl<'a> Builder<'a> {
                         _ => (0, 0),
                     };
                     let weights: Vec<f64> = ways.iter().map(|w| w.0).collect();
-                    for ((weight, stops), (begin, end)) in ways.iter().zip(cut(part, &weights)) {
-                        let stream = Stream { bytes: end - begin, input: input + begin, output: output + begin };
+                    for ((weight, stops, tree), (begin, end)) in ways.iter().zip(cut(part, &weights)) {
+                        let (bytes, tree) = (end - begin, *tree);
+                        let stream = Stream { bytes, input: input + begin, output: output + begin, tree };
                         for part in self.split(&stream, *weight, routes) {
                             let from = stops[0].node;
                             let at = stops.get(1).map_or(from, |next| self.worker(from, next.node));
@@ -481,7 +498,8 @@ impl<'a> Builder<'a> {
                     Operation::ReduceScatter => (root as u64 * self.call.part, 0),
                     _ => (0, 0),
                 };
-                let stream = Stream { bytes: end - begin, input: input + begin, output: output + begin };
+                let (bytes, tree) = (end - begin, i);
+                let stream = Stream { bytes, input: input + begin, output: output + begin, tree };
                 let stops = |trees: &[Tree]| -> Result<Vec<Vec<Stop>>> {
                     trees.get(i).map_or(Ok(Vec::new()), |t| t.paths.iter().map(|p| self.stops(p)).collect())
                 };
@@ -510,15 +528,15 @@ impl<'a> Builder<'a> {
     }
 
     /// Chooses the size of a chunk, and lays out the rings.
-    fn finish(mut self, shape: &Shape) -> Result<Schedule> {
+    fn finish(mut self, shape: &Shape, most_staging: u64) -> Result<Schedule> {
         let mut rings = vec![0u64; self.host() + 1];
         self.channels.iter().filter_map(|c| c.ring).for_each(|r| rings[r.node] += 1);
         let most = rings.iter().copied().max().unwrap_or(0).max(1);
         let longest = self.transfers.iter().map(|t| t.bytes).max().unwrap_or(0);
-        let fits = MAX_STAGING / (most * shape.slots) / GRAIN * GRAIN;
+        let chunks = most.saturating_mul(shape.slots);
+        let fits = most_staging / chunks / GRAIN * GRAIN;
         if fits == 0 {
-            let rings = most * shape.slots;
-            return Err(Error::Job(format!("{rings} chunks of staging do not fit into {MAX_STAGING} bytes")));
+            return Err(Error::Job(format!("{chunks} chunks of staging do not fit into {most_staging} bytes")));
         }
         let chunk = shape.chunk.min(fits).min(longest.next_multiple_of(GRAIN)).max(GRAIN);
         let mut staging = vec![0; self.host() + 1];

@@ -5,7 +5,7 @@ use super::protocol::{has_room, is_there, notify, Word};
 use super::schedule::{Endpoint, Place, Schedule};
 use std::borrow::Borrow;
 use std::sync::atomic::AtomicU64;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A schedule with addresses.
@@ -63,6 +63,21 @@ pub struct Stuck {
     pub wanted: u64,
 }
 
+/// A chunk that was written for who waits at the other end of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// Which of the schedules.
+    pub part: usize,
+    /// The channel.
+    pub channel: usize,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it began to be written, from when the run was made.
+    pub begun: Duration,
+    /// When it was there.
+    pub ended: Duration,
+}
+
 /// The counters of one channel.
 #[derive(Debug)]
 struct Counters<W> {
@@ -79,6 +94,8 @@ pub struct Run<W = AtomicU64> {
     ready: Vec<W>,
     /// By PE: the same, for itself.
     rounds: Vec<AtomicU64>,
+    /// What was moved, if it is kept, and since when.
+    kept: Option<(Instant, Mutex<Vec<Moved>>)>,
 }
 
 impl Run {
@@ -118,7 +135,18 @@ impl<W: Borrow<AtomicU64>> Run<W> {
             (bound, channels)
         };
         let parts = parts.into_iter().map(&mut counters).collect();
-        Self { parts, ready, rounds: (0..nodes).map(|_| AtomicU64::new(0)).collect() }
+        Self { parts, ready, rounds: (0..nodes).map(|_| AtomicU64::new(0)).collect(), kept: None }
+    }
+
+    /// Keeps what is moved, from now on.
+    pub fn keeping(self) -> Self {
+        Self { kept: Some((Instant::now(), Mutex::default())), ..self }
+    }
+
+    /// What was moved, and since when the times count, where it is kept ([`Run::keeping`]).
+    pub fn kept(&self) -> Option<(Instant, Vec<Moved>)> {
+        let (since, moved) = self.kept.as_ref()?;
+        Some((*since, moved.lock().unwrap_or_else(PoisonError::into_inner).clone()))
     }
 
     /// Does the part of one PE in one round, in an order at random; returns when it is done and all that the PE gets is
@@ -196,7 +224,14 @@ impl<W: Borrow<AtomicU64>> Run<W> {
                 _ => memory.read(from, sum),
             }
         }
-        transfer.targets.iter().for_each(|target| memory.write(bound.address(target, c), sum));
+        for target in &transfer.targets {
+            let begun = self.kept.as_ref().map(|(since, _)| since.elapsed());
+            memory.write(bound.address(target, c), sum);
+            if let (Some((since, moved)), Some(begun), Some(channel)) = (&self.kept, begun, target.channel) {
+                let one = Moved { part: p, channel, bytes: bytes as u64, begun, ended: since.elapsed() };
+                moved.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+            }
+        }
         let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
         let number = |ch: usize| round * schedule.channels[ch].chunks + c;
         told.for_each(|ch| notify(channels[ch].produced.borrow(), number(ch)));

@@ -73,8 +73,15 @@ impl Collectives {
         let in_place = call.operation == Operation::AllReduce && call.from.iter().zip(&call.to).any(|(a, b)| a == b);
         let shape = Call { operation: call.operation, root: call.root, part: call.part, unit, in_place };
         let (input, output) = (call.from.clone(), call.to.clone());
-        let item =
-            Item { call: shape, job: self.job().to_vec(), numbers: call.numbers, input, output, keep: Vec::new() };
+        let item = Item {
+            call: shape,
+            job: self.job().to_vec(),
+            numbers: call.numbers,
+            input,
+            output,
+            keep: Vec::new(),
+            at_once: 1,
+        };
         self.team().check()?;
         if call.part.checked_mul(pes as u64).is_none() || planner.message(std::slice::from_ref(&item)).is_none() {
             let most = planner.tuning.messages;

@@ -1,11 +1,14 @@
 //! What joins the GPUs of this machine.
 //!
 //! [`look`] asks the CUDA runtime, NVML where the driver brought it, and sysfs; [`Facts`] are what they said, as plain data.
-//! [`Facts::topology`] makes a [`Topology`] of them, with the figures of [`crate::topology`] for rates or what [`measure`] found. Whatever is missing is left out or assumed, and [`Facts::remarks`] says so; nothing here fails for it.
+//! [`Facts::topology`] makes a [`Topology`] of them, with the figures of [`crate::topology`] for rates or what [`measure`] found. Whatever is missing is left out or assumed, and [`Facts::remarks`] says so; nothing of that fails for it.
+//! [`idle()`] says which GPUs nobody uses.
 
 mod assemble;
+mod idle;
 mod measure;
 
+pub use idle::{idle, idle_devices, Idle};
 pub use measure::{measure, Measured};
 
 use crate::topology::Topology;

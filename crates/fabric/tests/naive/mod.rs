@@ -1,5 +1,5 @@
 //! Numbers and their combinations, for tests of collectives here and in other crates.
-#![allow(unreachable_pub)]
+#![allow(dead_code, unreachable_pub)] // each test file uses a part
 
 use crate::teams::numbers;
 use std::fmt::Debug;

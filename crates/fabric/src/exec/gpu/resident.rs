@@ -553,6 +553,7 @@ mod tests {
             output: input.iter().enumerate().map(away).collect(),
             input,
             keep: Vec::new(),
+            at_once: 1,
         }
     }
 
