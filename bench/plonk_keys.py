@@ -117,10 +117,17 @@ def cut(protocol, count, folder):
     # One for each of the two protocols.
     text, changes = loop.subn(short, text)
     same("loops over public signals in snarkjs", changes, 2)
-    path = os.path.join(folder, "cli.cjs")
-    with open(path, "w", encoding="utf-8") as file:
+    # Beside it lies what it looks for in its package, and what that is installed with.
+    own, package = os.path.dirname(os.path.dirname(SNARKJS[1])), os.path.join(folder, "snarkjs")
+    os.makedirs(os.path.join(package, "build"))
+    for name in os.listdir(own):
+        if name != "build":
+            os.symlink(os.path.join(own, name), os.path.join(package, name))
+    os.symlink(PACKAGES, os.path.join(folder, "node_modules"))
+    program = os.path.join(package, "build/cli.cjs")
+    with open(program, "w", encoding="utf-8") as file:
         file.write(text)
-    return ["env", f"NODE_PATH={PACKAGES}", NODE[0], NODE[1], path]
+    return [*NODE[:2], program]
 
 
 def fields(of, way=()):
