@@ -40,13 +40,13 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "plan",
         needs: "nothing",
-        files: "budget drawings exec_check exec_schedule levels oracle plan plan_check random topology",
+        files: "budget drawings exec_check exec_schedule levels nccl oracle plan plan_check random topology",
         runs: Runs::Cargo { more: "--example trees", then: "" },
     },
     Tier {
         name: "sim",
         needs: "g++",
-        files: "array collectives_inside contexts device_host exec exec_dropped exec_faults exec_model exec_run heap heap_faults heap_programs host \
+        files: "array collectives_inside contexts device_host exec exec_dropped exec_faults exec_model exec_run exec_trial heap heap_faults heap_programs host \
                 processes small",
         runs: Runs::Cargo { more: "", then: "" },
     },
