@@ -46,11 +46,15 @@ def digest(path):
 
 
 def output(command, status=0):
-    """What a program prints; the run ends if it does not end with `status`."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """What a program prints; the run ends if it does not end with `status`. It prints to a file, since node drops what a pipe has no room
+    for when it ends."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        out.seek(0)
+        text = out.read()
     if done.returncode != status:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
-    return done.stdout.strip()
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, not {status}\n{text}{done.stderr}")
+    return text.strip()
 
 
 def same(what, ours, theirs):

@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &cli::Plan) -> Outcome {
     }
     let explained =
         args.format.explain.map(|bytes| explain::explained(session, &topology, &plan, bytes)).transpose()?;
-    report::result(&match args.format {
+    report::result(&match &args.format {
         PlanFormat { json: true, .. } => plan.to_json(&topology).to_string(),
         PlanFormat { xml: true, .. } => plan.to_tree_xml(&topology).map_err(refused)?,
         PlanFormat { nccl_graph: Some(folder), .. } => {

@@ -147,8 +147,17 @@ impl Nvml {
     /// # Errors
     /// In words, why it cannot be used.
     pub fn load() -> Result<Self, String> {
+        let name = "libnvidia-ml.so.1";
+        let why = |e: libloading::Error| {
+            let reason = std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string);
+            if reason.starts_with(name) {
+                reason
+            } else {
+                format!("{name}: {reason}")
+            }
+        };
         // SAFETY: the library's initialisers only set up its own state; it is the driver's own.
-        let library = unsafe { Library::new("libnvidia-ml.so.1") }.map_err(|e| e.to_string())?;
+        let library = unsafe { Library::new(name) }.map_err(why)?;
         let nvml = Nvml { library };
         // SAFETY: the signature is that of nvml.h.
         let status = unsafe { nvml.symbol::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").map(|f| f()) };

@@ -204,7 +204,9 @@ mod tests {
         // What this process itself does there is no use by another.
         let mine = Usage { users: Ok(vec![own]), busy: Ok(90), memory: Ok(603 << 20), ..idle.clone() };
         assert_eq!(mine.idle(7), Ok(()));
-        let unknown = || Err("nvmlX: Insufficient Permissions, status 4".to_string());
+        fn unknown<T>() -> Result<T, String> {
+            Err("nvmlX: Insufficient Permissions, status 4".into())
+        }
         let cases: [(Usage, &str); 10] = [
             (Usage { users: Ok(vec![own]), ..idle.clone() }, "process 7 uses it"),
             (Usage { users: Ok(vec![own, User { pid: 9, memory: None }]), ..idle.clone() }, "processes 7, 9 use it"),
