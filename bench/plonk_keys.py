@@ -221,7 +221,8 @@ def measure(options, protocol, circuit, folder):
             "key_mib": round(size / (1 << 20), 1), "sha256": ours_digest, "cut": options.cut if is_cut else None, "numbers_changed": len(ways), "ms": figures(0),
             "ms_processors": figures(1), "mib": figures(2), "device": f"CPU, {os.cpu_count()} cores",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "load": round(os.getloadavg()[0], 1), "command": "python3 bench/plonk_keys.py"}
+            "load": round(os.getloadavg()[0], 1),
+            "command": f"python3 bench/plonk_keys.py --circuits {circuit} --protocols {protocol}" + f" --cut {options.cut}" * is_cut}
 
 
 def main():

@@ -126,7 +126,7 @@ fn a_plan_is_explained() {
             events.iter().filter(is_of).map(|event| event["args"]["bytes"].as_u64().unwrap()).collect();
         assert_eq!((chunks.iter().sum::<u64>(), chunks.len().to_string()), (moved, row[6].to_string()), "{text}");
     }
-    refused(&[&plan[..], &["--explain=1T"]].concat(), &["--explain", "of host memory"]);
+    refused(&[&plan[..], &["--explain=1T"]].concat(), &["--explain", "16 GiB"]);
     refused(&[&plan[..], &["--explain", "--json"]].concat(), &["--explain", "--json"]);
     // What is not passed on needs no memory.
     let (pair, _) = run(0, &["plan", "send", "--gpus", "0,1", "--preset", "h200-pair", "--explain=1M"]);

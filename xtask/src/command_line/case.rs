@@ -57,7 +57,7 @@ const NUMBERS: [u64; 12] =
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// The same cases for the same TANDEM_FUZZ_SEED, others each time without it; and its number, which names what is found.
+    /// Random numbers of TANDEM_FUZZ_SEED, or, without it, others each time; and the seed, which names what is found.
     pub(crate) fn seeded() -> Result<(u64, Self), String> {
         let of_time = || std::time::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64);
         let seed = match std::env::var("TANDEM_FUZZ_SEED") {

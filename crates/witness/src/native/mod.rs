@@ -13,6 +13,8 @@ mod rewrite;
 mod templates;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wires_tests;
 
 pub(crate) use elements::Function;
 pub(crate) use field::{divide, is_above, Field, Limbs};

@@ -36,11 +36,11 @@ impl Run {
     }
 
     fn table(&self) -> Table {
-        let selects = self.recorder.line.steps.iter().filter_map(|step| match step {
+        let mut selects = self.recorder.line.steps.iter().filter_map(|step| match step {
             super::Step::Select(_, table) => Some(*table),
             _ => None,
         });
-        selects.last().unwrap()
+        selects.next_back().unwrap()
     }
 }
 

@@ -50,7 +50,7 @@ static bool worked(RustError error) {
 }
 
 #ifdef CURIO
-/// The same proofs in two steps. 0, or the number of the step that went wrong.
+/// Proves in two steps, into `proofs`. 0, or the number of the step that went wrong.
 static int steps(const struct symbols* s, const SRS* srs, const void* provers, size_t count, const void* r, const void* s_,
                  void* proofs) {
     void *mutex = s->create_mutex(), *pending = (void*)1;
