@@ -103,7 +103,7 @@ fn no_secret_stays() {
     clean("a wrong name", json(&digits, "{\"a\": \"", "\", \"c\": 3}"), MULTIPLIER, LIMITS, "signal c is not");
     clean("a wrong value", json(&digits, "{\"a\": \"", "x\", \"b\": 3}"), MULTIPLIER, LIMITS, "signal a: value 0");
     clean("a cut text", json(&digits, "{\"a\": \"", "\", \"b\": "), MULTIPLIER, LIMITS, "not JSON");
-    clean("no more steps", good(), MULTIPLIER, Limits { steps: 5_000, ..LIMITS }, "was stopped after");
+    clean("no more steps", good(), MULTIPLIER, Limits { steps: 2_000, ..LIMITS }, "was stopped after");
     let of_graph = || json(&digits, "{\"a\": \"", "\", \"b\": [3, 5]}");
     clean("of a graph", of_graph(), GRAPH, LIMITS, "");
     clean("no more steps of a graph", of_graph(), GRAPH, Limits { steps: 2_000, ..LIMITS }, "operations took");

@@ -46,6 +46,7 @@ const LISTED: [(&str, &[&str]); 6] = [
             "hash",
             "reduce",
             "sort",
+            "plan",
             "bench",
         ],
     ),
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(listed(&["verify"]), [false, false, true, true, false]);
         assert_eq!(listed(&["setup"]), [false, false, true, true, true]);
         assert_eq!(listed(&["completions"]), [false; 5]);
-        assert_eq!(listed(&["plan"]), [false; 5]);
+        assert_eq!(listed(&["plan"]), [false, false, false, true, false]);
         assert_eq!(listed(&["hash", "poseidon"]), [true, false, true, true, false]);
         assert_eq!(listed(&["bench", "groth16"]), [true, true, true, true, false]);
         assert_eq!(listed(&["bench", "ntt"]), [true, false, true, true, false]);
