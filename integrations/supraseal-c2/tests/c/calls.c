@@ -51,8 +51,8 @@ static bool worked(RustError error) {
 
 #ifdef CURIO
 /// Proves in two steps, into `proofs`. 0, or the number of the step that went wrong.
-static int steps(const struct symbols* s, const SRS* srs, const void* provers, size_t count, const void* r, const void* s_,
-                 void* proofs) {
+static int steps(const struct symbols* s, const SRS* srs, const void* provers, size_t count, const void* r,
+                 const void* s_, void* proofs) {
     void *mutex = s->create_mutex(), *pending = (void*)1;
     if (!mutex) return 1;
     if (!failed(s->start(provers, 0, r, s_, srs, mutex, -1, &pending), "0 circuits") || pending) return 2;
