@@ -2,6 +2,7 @@
 # Steps of scripts/test.sh. A script that reads this sets `log`, the file that everything is written to besides standard output.
 #
 #   step NAME COMMAND...   runs a step; one that fails does not stop those that follow
+#   more NAME COMMAND...   a step that looks for more than tests do; left out where two thirds of TANDEM_TEST_SECONDS are gone
 #   beside LIST            begins a function of steps, which run one after another beside those that follow
 #   join LIST              waits for it and shows what it said, in one piece
 #
@@ -15,6 +16,15 @@ step() {
     status=${PIPESTATUS[0]}
     [ "$status" -eq 0 ] && status=ok || status=FAILED
     echo "== $name: $status, $((SECONDS - begun)) s" | tee -a "$log"
+}
+
+more() {
+    local most=${TANDEM_TEST_SECONDS:-1000000}
+    if [ "$SECONDS" -gt $((most * 2 / 3)) ]; then
+        echo "skipped: steps::$1: $SECONDS of $most s are gone" | tee -a "$log"
+    else
+        step "$@"
+    fi
 }
 
 declare -A lists=()

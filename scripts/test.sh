@@ -44,13 +44,13 @@ service_and_workspaces() {
     step "package for Python" sh scripts/python.sh
     step "library before NCCL" sh scripts/nccl.sh
     step "fabric from C" sh scripts/fabric-c.sh
-    step "fuzz targets" sh scripts/fuzz.sh build
+    more "fuzz targets" sh scripts/fuzz.sh build
 }
 
 # These run for a time, as one process or two, beside the edits.
 fuzzing() {
-    step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
-    step "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
+    more "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
+    more "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
 }
 
 # Words for scripts/test-runner.sh, and arguments of cargo test.
@@ -79,9 +79,9 @@ export TANDEM_REQUIRE_GRPC=1
 beside service_and_workspaces
 step "tests" tests "but service"
 join service_and_workspaces
-step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
+more "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
 beside fuzzing
-step "edits that tests must notice" cargo xtask edits witness "${TANDEM_EDITS_SECONDS:-60}"
+more "edits that tests must notice" cargo xtask edits witness "${TANDEM_EDITS_SECONDS:-60}"
 join fuzzing
 
 echo "make test: $SECONDS s"

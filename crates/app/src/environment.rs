@@ -39,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 46] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -84,6 +84,7 @@ const OTHERS: [&str; 45] = [
     "TANDEM_TEST_NO_THREADS",
     "TANDEM_TEST_PIECES",
     "TANDEM_TEST_ROUNDS",
+    "TANDEM_TEST_SECONDS",
     "TANDEM_WRITE_PARAMS",
 ];
 
