@@ -187,7 +187,8 @@ def measure(options, protocol, circuit, folder):
         few = options.cut * 5 * 32 << domain
         ours_parts = parts(ours, protocol, few)
         check_formula(ours, protocol, domain, publics)
-    os.remove(ours)
+    else:
+        os.remove(ours)
 
     theirs = file("theirs.zkey")
     snarkjs = cut(protocol, options.cut, folder) if is_cut else NODE
@@ -209,11 +210,13 @@ def measure(options, protocol, circuit, folder):
             json.dump(changed(proof, way), out)
         verify(file("changed.json"), 1)
 
-    if not is_cut and publics << (domain + 7) <= options.memory << 30:
+    if publics << (domain + 7) <= options.memory << 30:
         files = [file("theirs.proof.json"), file("theirs.public.json")]
-        proofs["snarkjs"] = run(NODE + [protocol, "prove", theirs, file("witness.wtns"), *files])
+        # A cut key is no whole one. What both keys have is the same.
+        proofs["snarkjs"] = run(NODE + [protocol, "prove", ours if is_cut else theirs, file("witness.wtns"), *files])
         same("public signals", load(file("public.json")), load(files[1]))
         verify(files[0])
+        run(NODE + [protocol, "verify", file("theirs.vkey.json"), files[1], files[0]])
     os.remove(theirs)
     figures = lambda of: {"setup": {name: round(taken[of], 1) for name, taken in setups.items()},
                           "prove": {name: round(taken[of], 1) for name, taken in proofs.items()}}
@@ -222,7 +225,7 @@ def measure(options, protocol, circuit, folder):
             "ms_processors": figures(1), "mib": figures(2), "device": f"CPU, {os.cpu_count()} cores",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "load": round(os.getloadavg()[0], 1),
-            "command": f"python3 bench/plonk_keys.py --circuits {circuit} --protocols {protocol}" + f" --cut {options.cut}" * is_cut}
+            "command": f"python3 bench/plonk_keys.py --circuits {circuit} --protocols {protocol}" + f" --cut {options.cut} --memory {options.memory}" * is_cut}
 
 
 def main():

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_tier_runs_its_files() {
         let of = |name: &str| commands(named(name).unwrap());
-        assert_eq!(of("plan")[0].matches("--test ").count(), 10);
+        assert_eq!(of("plan")[0].matches("--test ").count(), 11);
         assert!(of("cpu")[0].contains(" --lib --bins --test binary --test circuits "), "{:?}", of("cpu"));
         assert!(of("cpu")[1].ends_with("--doc"));
         assert_eq!(of("sanitizer")[1], "sh .build/gpu-bundle/run.sh sanitizer");

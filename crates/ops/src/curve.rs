@@ -145,12 +145,12 @@ pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// `G1` or `G2`.
     const NAME: &'static str;
 
-    /// The affine point, not checked to lie on the curve. Coordinates must be below the modulus.
+    /// The affine point, not checked to lie on the curve. A coordinate that is not below the modulus becomes 0.
     fn to_ark(point: &Self::Point) -> <Self::Ark as CurveGroup>::Affine;
     /// The affine point with these coordinates, not checked to lie on the curve; never infinity.
     fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> <Self::Ark as CurveGroup>::Affine;
     /// The point (x / zz, y / zzz), where zz^3 = zzz^2, from `[x, y]` and `[zz, zzz]` as a `Point` has its coordinates; infinity where
-    /// zz and zzz are 0. Not checked to lie on the curve. Coordinates must be below the modulus.
+    /// zz and zzz are 0. Not checked to lie on the curve. A coordinate that is not below the modulus becomes 0.
     fn from_xyzz(xyzz: &[Self::Point; 2]) -> Self::Ark;
     /// Replaces a coordinate in its wire form by its inverse; zero stays.
     fn invert_coordinate(words: &mut [u64]);
@@ -180,11 +180,16 @@ fn limbs<P: MontConfig<N>, const N: usize>(x: &Fp<MontBackend<P, N>, N>) -> [u64
     (x.0).0
 }
 
+/// The element with these limbs; 0 where they are not below the modulus, as arithmetic would overflow.
 #[inline]
 fn element<P: MontConfig<N>, const N: usize>(limbs: &[u64]) -> Fp<MontBackend<P, N>, N> {
-    let mut own = [0; N];
-    own.copy_from_slice(limbs);
-    Fp::new_unchecked(BigInt(own))
+    let mut own = BigInt([0; N]);
+    own.0.copy_from_slice(limbs);
+    if own < P::MODULUS {
+        Fp::new_unchecked(own)
+    } else {
+        Fp::ZERO
+    }
 }
 
 #[inline]

@@ -436,6 +436,24 @@ mod tests {
         assert!(of((1 << 31) + 1).unwrap_err().to_string().contains("at most 2147483648 are possible"));
     }
 
+    /// Keys are loaded without a look at each point. What they sum to is some number.
+    fn sums_of_what_is_no_point<G: Group>() {
+        let mut points = vec![<G::Point as bytemuck::Zeroable>::zeroed(); 100];
+        bytemuck::cast_slice_mut::<_, u8>(&mut points).fill(0xff);
+        let scalars: Vec<Canonical> = (1..=100).map(|k| Canonical([k, 0, 0, 0])).collect();
+        for cpu in [Cpu::new(1), Cpu::plain(1)] {
+            sum_on::<G>(&cpu, &points, &scalars);
+        }
+    }
+
+    #[test]
+    fn coordinates_beyond_the_modulus_end_nothing() {
+        sums_of_what_is_no_point::<crate::G1<Bn254>>();
+        sums_of_what_is_no_point::<crate::G2<Bn254>>();
+        sums_of_what_is_no_point::<crate::G1<Bls12_381>>();
+        sums_of_what_is_no_point::<crate::G2<Bls12_381>>();
+    }
+
     #[test]
     fn bn254() {
         for n in [0, 1, 2, 3, 17, 1000] {
