@@ -4,6 +4,7 @@ import re
 import sys
 
 import nvlink
+import plonk_keys
 import porep
 import protocols
 import verifier_gas
@@ -16,7 +17,7 @@ def pages(folder, rows, latest, digits, table):
     of_guides = {
         "nvlink.md": nvlink.tables(rows, latest, digits, table),
         "circuit-developer.md": gas,
-        "snarkjs.md": gas | costs,
+        "snarkjs.md": gas | costs | {"publics": plonk_keys.table(rows, latest, digits, table)},
         "filecoin.md": {"porep": porep.table(rows, latest, digits, table)},
     }
     text = lambda name: (folder / name).read_text(encoding="utf-8")

@@ -10,7 +10,8 @@ tandem's proof, and tandem snarkjs's; tandem refuses its proof with any field ch
 large (160 bytes for each of them and each row): of two keys one lies on the disk at a time, and snarkjs, which holds 128 bytes for each
 public signal and row, does not prove where that is more than --memory. It takes half an hour for a key of 1,152 public signals and 2^17 rows
 on two cores: --cut N has it write the polynomials of N public signals only, by a copy of its program with that loop cut. The sections are
-compared, those polynomials with ours, and all polynomials with the formula at random places. circom compiles what no package has compiled; snarkjs is that of
+compared, those polynomials with ours, and all polynomials with the formula at random places; snarkjs proves with our key then, where --memory
+lets it. circom compiles what no package has compiled; snarkjs is that of
 `npm ci --prefix tests/e2e --ignore-scripts`. The first difference ends the run with status 1.
 """
 import argparse
@@ -154,6 +155,26 @@ def changed(proof, way):
         at = at[key]
     at[way[-1]] = str(int(at[way[-1]]) ^ 1)
     return out
+
+
+def table(rows, latest, digits, of_lines):
+    """The last rows of circuits with many public signals as a table, for report.py. snarkjs's set-up counts where it was not cut."""
+    many = [row for row in rows if row["what"] == "plonk_keys" and row["publics"] >= 1000]
+    key = lambda row: (row["circuit"], row["protocol"])
+    found, proved = latest(many, key), latest([row for row in many if "snarkjs" in row["ms"]["prove"]], key)
+    whole = latest([row for row in many if not row.get("cut")], key)
+    head = ["", "public signals", "key, GiB", *(f"{program} {what}" for what in ("set-up, cpu s", "proof, cpu s", "proof, MiB")
+                                               for program in ("tandem", "snarkjs"))]
+    figure = lambda of, at, unit, what, program: digits(of[at][unit][what][program] / (1000 if unit != "mib" else 1)) if at in of else ""
+    lines = [
+        [f"{circuit}, {'PLONK' if protocol == 'plonk' else 'FFLONK'}", str(row["publics"]), digits(row["key_mib"] / 1024),
+         figure(found, at, "ms_processors", "setup", "tandem"), figure(whole, at, "ms_processors", "setup", "snarkjs"),
+         figure(found, at, "ms_processors", "prove", "tandem"), figure(proved, at, "ms_processors", "prove", "snarkjs"),
+         figure(found, at, "mib", "prove", "tandem"), figure(proved, at, "mib", "prove", "snarkjs")]
+        for at, row in sorted(found.items())
+        for circuit, protocol in [at]
+    ]
+    return of_lines(head, lines)
 
 
 def load(path):
