@@ -63,7 +63,7 @@ impl Load<'_> {
             };
             let seconds = begun.elapsed().as_secs_f64();
             _ = device.0.set(Some(opened));
-            Ok(Stage { name: "open device", lane: None, begun: None, seconds })
+            Ok(Stage { name: "open device", seconds, ..Stage::default() })
         };
         let load = || -> Outcome<Key> {
             let engine = || device.0.wait().as_ref().map(|opened| &opened.engine).ok_or(Error::Interrupted);

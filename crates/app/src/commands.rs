@@ -48,7 +48,7 @@ pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
         let (curve, values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
         let witness = Witness::from_values(curve, values.into_vec())?;
         let seconds = begun.elapsed().as_secs_f64();
-        Ok((witness, Some(Stage { name: "witness", lane: None, begun: None, seconds })))
+        Ok((witness, Some(Stage { name: "witness", seconds, ..Stage::default() })))
     })
 }
 
@@ -141,7 +141,8 @@ fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
         key.variables,
         key.domain.trailing_zeros()
     );
-    format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), report::stages(stages).trim_end())
+    let stages = report::stages(stages) + &report::copies(stages);
+    format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), stages.trim_end())
 }
 
 pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {

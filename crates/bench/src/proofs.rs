@@ -222,9 +222,10 @@ impl Bench<'_> {
             format!("  {:.2} times the least time of its arithmetic on H200, {bound:.2} ms\n", ms / bound)
         });
         self.stages += &format!(
-            "the last proof (2^{log_n}, {}, {device}, {ms:.2} ms):\n{}{}{bound}",
+            "the last proof (2^{log_n}, {}, {device}, {ms:.2} ms):\n{}{}{}{bound}",
             values::name(schedule),
             report::stages(&last.stages),
+            report::copies(&last.stages),
             lanes::text(&uses_of_lanes)
         );
         Ok(())

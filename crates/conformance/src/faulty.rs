@@ -13,7 +13,7 @@ use tandem_ops::{
     cpu::{self, Cpu},
     reduce::ElementKind,
     reduce::ReducePlan,
-    timeline::Recorder,
+    timeline::{Moved, Recorder},
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Dealt, Direction, Element, Error, Gather, Group,
     HostBuf, HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
     Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, SpMv, Span, SpanId, SparseRows, Stored,
@@ -344,20 +344,20 @@ impl Backend for Faulty {
     }
     fn timeline(&self) -> Timeline {
         match self.fault {
-            Fault::Spans => Timeline::new(NoEnds(self.cpu.timeline())),
+            Fault::Spans => Timeline::new(self.cpu.id(), NoEnds(self.cpu.recorder())),
             _ => self.cpu.timeline(),
         }
     }
 }
 
 /// A timeline whose spans never end.
-struct NoEnds(Timeline);
+struct NoEnds<R>(R);
 
-impl Recorder for NoEnds {
+impl<R: Recorder> Recorder for NoEnds<R> {
     fn begin(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
-        self.0.begin_in(lane, queue, name)
+        self.0.begin(lane, queue, name)
     }
-    fn end(&self, _: SpanId) {}
+    fn end(&self, _: SpanId, _: Moved) {}
     fn take(&self) -> Result<Vec<Span>> {
         self.0.take()
     }

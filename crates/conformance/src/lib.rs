@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod batch_inverse;
+mod copies;
 mod dual;
 mod faulty;
 mod forward;
@@ -30,6 +31,7 @@ mod stepped;
 mod sumcheck;
 mod vector;
 
+pub use copies::copies;
 pub use dual::{Dual, Pair};
 pub use faulty::{Fault, Faulty};
 pub use stepped::{Script, Step, Stepped};

@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
-    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest,
-    Ntt, NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows,
-    Stored, Timeline, Wire,
+    timeline::{Moved, Recorder},
+    Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
+    NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Stored, Timeline,
+    Wire,
 };
 
 /// What happens at a step.
@@ -103,22 +104,22 @@ impl Backend for Stepped {
         self.step("synchronize").map(drop)
     }
     fn timeline(&self) -> Timeline {
-        Timeline::new(Taken { script: self.script.clone(), spans: self.cpu.timeline() })
+        Timeline::new(self.cpu.id(), Taken { script: self.script.clone(), spans: Box::new(self.cpu.recorder()) })
     }
 }
 
 /// A timeline that follows the script where its spans are taken.
 struct Taken {
     script: Arc<Script>,
-    spans: Timeline,
+    spans: Box<dyn Recorder>,
 }
 
 impl Recorder for Taken {
     fn begin(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
-        self.spans.begin_in(lane, queue, name)
+        self.spans.begin(lane, queue, name)
     }
-    fn end(&self, span: SpanId) {
-        self.spans.end(span);
+    fn end(&self, span: SpanId, moved: Moved) {
+        self.spans.end(span, moved);
     }
     fn take(&self) -> Result<Vec<Span>> {
         follow(&*self.script, "take spans")?;

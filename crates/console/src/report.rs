@@ -4,7 +4,7 @@ use crate::color::{self, Stream, Style};
 use crate::failure::{Failure, Outcome};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
-use tandem_engine::Stage;
+use tandem_engine::{Moved, Stage};
 use tandem_fabric_topology::{wrapped, COLUMNS};
 
 /// The first failure to write to stdout; nothing is written after it.
@@ -114,9 +114,40 @@ fn stages_with(stages: &[Stage], has_bars: bool) -> String {
     stages.iter().map(line).collect()
 }
 
-/// Stages as JSON.
+/// A table of what the copies of stages moved, and of how much of them their lanes waited for copies: of those that did either, and of all. Empty
+/// where none did.
+pub fn copies(stages: &[Stage]) -> String {
+    let total: Moved = stages.iter().map(|stage| stage.moved).sum();
+    let of_bytes = |n: u64| if n > 0 { bytes(n) } else { String::new() };
+    let row = |name: &str, lane: String, Moved { up, down, across }: Moved, waited: String| {
+        vec![format!("  {name}"), lane, of_bytes(up), of_bytes(down), of_bytes(across), waited]
+    };
+    let of_stage = |s: &Stage| {
+        let share = if s.waited > 0.0 { format!("{:.0} %", s.waited / s.seconds * 100.0) } else { String::new() };
+        row(s.name, s.lane.map_or(String::new(), |lane| format!("lane {lane}")), s.moved, share)
+    };
+    let has_any = |s: &&Stage| s.moved != Moved::default() || s.waited > 0.0;
+    let mut rows: Vec<_> = stages.iter().filter(has_any).map(of_stage).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    rows.insert(0, ["  copies", "", "to device", "to host", "to other devices", "waited"].map(String::from).to_vec());
+    rows.push(row("all", String::new(), total, String::new()));
+    table(&rows)
+}
+
+/// Stages as JSON; those of lanes with what they moved and waited.
 pub fn stages_json(stages: &[Stage]) -> serde_json::Value {
-    let stage = |s: &Stage| serde_json::json!({"name": s.name, "lane": s.lane, "ms": round(s.seconds * 1e3)});
+    let stage = |s: &Stage| {
+        let mut stage = serde_json::json!({"name": s.name, "lane": s.lane, "ms": round(s.seconds * 1e3)});
+        if s.lane.is_some() {
+            stage["waited_ms"] = round(s.waited * 1e3).into();
+            let Moved { up, down, across } = s.moved;
+            let bytes = [("host_to_device", up), ("device_to_host", down), ("device_to_device", across)];
+            bytes.into_iter().for_each(|(way, bytes)| stage[format!("{way}_bytes")] = bytes.into());
+        }
+        stage
+    };
     stages.iter().map(stage).collect()
 }
 
@@ -172,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_longest_stage_has_the_longest_bar() {
-        let stage = |name, lane, seconds| Stage { name, lane, begun: None, seconds };
+        let stage = |name, lane, seconds| Stage { name, lane, seconds, ..Stage::default() };
         let all = [stage("load", None, 0.5), stage("prove it all", Some(3), 1.0), stage("end", None, 0.0)];
         let bars = |has_bars| {
             stages_with(&all, has_bars).lines().map(|line| (line.len(), line.matches('=').count())).collect::<Vec<_>>()
@@ -182,6 +213,32 @@ mod tests {
         assert!(shown[1].1 == 2 * shown[0].1 || shown[1].1 == 2 * shown[0].1 + 1, "{shown:?}");
         assert_eq!(shown[2].1, 0);
         assert!(bars(false).iter().all(|(length, bar)| *bar == 0 && *length < 45));
+    }
+
+    #[test]
+    fn copies_of_stages_are_a_table_with_a_sum() {
+        let stage = |name, lane, waited, moved| Stage { name, lane, seconds: 0.5, waited, moved, begun: None };
+        let none = Moved::default();
+        let all = [
+            stage("read", None, 0.0, none),
+            stage("upload", Some(0), 0.0, Moved { up: 3 << 20, ..none }),
+            stage("copy", Some(11), 0.0, Moved { down: 5, across: 2048, ..none }),
+            stage("digits", Some(0), 0.125, none),
+            stage("sum", Some(0), 0.0, none),
+        ];
+        let expected = "  copies           to device  to host  to other devices  waited
+  upload   lane 0    3.0 MiB
+  copy    lane 11                 5 B           2.0 KiB
+  digits   lane 0                                          25 %
+  all                3.0 MiB      5 B           2.0 KiB
+";
+        assert_eq!(copies(&all), expected);
+        assert_eq!(copies(&all[..1]), "");
+        let json = stages_json(&all);
+        assert_eq!(json[0], serde_json::json!({"name": "read", "lane": null, "ms": 500.0}));
+        let ways = ["host_to_device_bytes", "device_to_host_bytes", "device_to_device_bytes"];
+        assert_eq!(ways.map(|way| json[2][way].as_u64()), [Some(0), Some(5), Some(2048)]);
+        assert_eq!((&json[3]["waited_ms"], &json[2]["waited_ms"]), (&125.0.into(), &0.0.into()));
     }
 
     #[test]

@@ -3,15 +3,16 @@
 //! Names are constants of the program and names of devices: a trace holds nothing of a witness.
 
 use crate::lanes::is_copy;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tandem_engine::{Gauge, Span, Stage};
+use tandem_engine::{waited_us, Gauge, Moved, Span, Stage, WAIT};
 
-/// Rows of a lane: what it does in order, what it does beside that, and copies to it and from it.
+/// Rows of a lane: what it does in order, what it does beside that, copies to it and from it, and when its order waits for copies.
 const WORK: usize = 0;
 const ASIDE: usize = 1;
 const COPIES: usize = 2;
+const WAITS: usize = 3;
 
 /// Rows of the host: what it does in order, the stages of that, and what it does beside.
 const HOST: usize = 0;
@@ -93,17 +94,23 @@ impl Trace {
         lanes.dedup();
         for lane in lanes {
             self.push(name(lane + 1, &format!("lane {lane}")));
-            for (row, text) in [(WORK, "in order"), (ASIDE, "aside"), (COPIES, "copies")] {
+            for (row, text) in [(WORK, "in order"), (ASIDE, "aside"), (COPIES, "copies"), (WAITS, "waits")] {
                 self.push(row_name(lane + 1, row, text));
             }
         }
-        for span in spans {
+        for (span, waited) in spans.iter().zip(waited_us(spans)) {
             let row = match span {
+                span if span.name == WAIT => WAITS,
                 span if is_copy(span) => COPIES,
                 Span { queue: 0, .. } => WORK,
                 _ => ASIDE,
             };
-            self.push(event(span.lane.0 + 1, row, span.name, opened * 1e6 + span.start_us, span.duration_us));
+            let mut event = event(span.lane.0 + 1, row, span.name, opened * 1e6 + span.start_us, span.duration_us);
+            let args = args(span, waited);
+            if !args.is_empty() {
+                event["args"] = args.into();
+            }
+            self.push(event);
         }
     }
 
@@ -156,6 +163,17 @@ fn event(process: usize, thread: usize, name: &str, start_us: f64, duration_us: 
     json!({"ph": "X", "pid": process, "tid": thread, "name": name, "ts": start_us, "dur": duration_us})
 }
 
+/// What a span copied and how much of it was a wait, as far as there is any of it.
+fn args(span: &Span, waited_us: f64) -> Map<String, Value> {
+    let Moved { up, down, across } = span.moved;
+    let bytes = [("host_to_device_bytes", up), ("device_to_host_bytes", down), ("device_to_device_bytes", across)];
+    let bytes = bytes.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| (name, bytes.into()));
+    // A wait is one from end to end.
+    let share = (span.name != WAIT && waited_us > 0.0)
+        .then(|| ("waited_for_copies_share", (waited_us / span.duration_us).into()));
+    bytes.chain(share).map(|(name, value)| (name.to_string(), value)).collect()
+}
+
 fn name(process: usize, name: &str) -> Value {
     json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}})
 }
@@ -167,10 +185,11 @@ fn row_name(process: usize, thread: usize, name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tandem_engine::Lane;
 
     #[test]
     fn nothing_is_kept_without_a_file_to_write_to() {
-        let stage = Stage { name: "a stage", lane: None, begun: Some(Instant::now()), seconds: 0.1 };
+        let stage = Stage { name: "a stage", begun: Some(Instant::now()), seconds: 0.1, ..Stage::default() };
         for (is_wanted, kept) in [(false, 0), (true, 1 + 3)] {
             let trace = Trace::new(is_wanted);
             trace.step("a step", || ());
@@ -188,5 +207,35 @@ mod tests {
             };
             assert!(events.last().is_none_or(is_right), "{text}");
         }
+    }
+    /// What was copied, and how much of a phase its lane waited.
+    #[test]
+    fn spans_tell_what_they_moved_and_waited() {
+        let span = |name, start_us, moved| Span { lane: Lane(2), queue: 0, name, start_us, duration_us: 8.0, moved };
+        let none = Moved::default();
+        let trace = Trace::new(true);
+        trace.spans(
+            &[
+                span("idle", 100.0, none),
+                span("sum", 200.0, Moved { down: 64, ..none }),
+                span("phase", 300.0, Moved { up: 5, down: 6, across: 7 }),
+                Span { duration_us: 6.0, ..span(WAIT, 301.0, none) },
+            ],
+            0.5,
+        );
+        let text: Value = serde_json::from_str(&trace.to_json()).unwrap();
+        let events = text["traceEvents"].as_array().unwrap();
+        let of = |name: &str| events.iter().find(|event| event["ph"] == "X" && event["name"] == name).unwrap();
+        assert_eq!(of("idle").get("args"), None);
+        assert_eq!(of("sum")["args"], json!({"device_to_host_bytes": 64}));
+        let phase = json!({
+            "host_to_device_bytes": 5,
+            "device_to_host_bytes": 6,
+            "device_to_device_bytes": 7,
+            "waited_for_copies_share": 0.75,
+        });
+        assert_eq!(of("phase")["args"], phase);
+        assert_eq!((&of(WAIT)["tid"], of(WAIT).get("args")), (&json!(WAITS), None));
+        assert_eq!((&of("phase")["pid"], &of("phase")["tid"]), (&json!(3), &json!(WORK)));
     }
 }

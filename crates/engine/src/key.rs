@@ -20,6 +20,7 @@ use tandem_formats::{
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, Refusal, Witness as Values};
+use tandem_ops::timeline::waited_us;
 use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
@@ -76,7 +77,7 @@ struct CurveKey<C: Curve, S: System<C>> {
 
 /// One stage of the host, from `started` to now.
 pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
-    Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
+    Stage { name, begun: Some(started), seconds: started.elapsed().as_secs_f64(), ..Stage::default() }
 }
 
 /// A key that is asked for.
@@ -478,9 +479,9 @@ impl<C: Curve, S: System<C>> Attempt<C, S> {
         let mut stages = stages_of(&spans);
         stages.extend(made.host.iter().map(|span| Stage {
             name: span.name,
-            lane: None,
             begun: Some(span.begun),
             seconds: span.seconds,
+            ..Stage::default()
         }));
         Ok(Attempt { ended: made.ended, proof: made.proof, verdict: made.verdict, stages, spans })
     }
@@ -531,7 +532,7 @@ impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
                 second
             }
         };
-        let mut stages = vec![Stage { name: "read witness", lane: None, begun: None, seconds: witness.seconds }];
+        let mut stages = vec![Stage { name: "read witness", seconds: witness.seconds, ..Stage::default() }];
         stages.extend(attempt.stages);
         Ok(Proved {
             proof: S::proof(&attempt.proof),
@@ -570,17 +571,21 @@ pub(crate) fn device_name(info: &Info) -> String {
     }
 }
 
-/// The time of each kind of work on each lane, in the order in which they first began.
+/// The time and the copies of each kind of work on each lane, in the order in which they first began.
 fn stages_of(spans: &[Span]) -> Vec<Stage> {
-    let mut spans: Vec<_> = spans.iter().collect();
-    spans.sort_by(|a, b| a.start_us.total_cmp(&b.start_us));
+    let mut spans: Vec<_> = spans.iter().zip(waited_us(spans)).collect();
+    spans.sort_by(|a, b| a.0.start_us.total_cmp(&b.0.start_us));
     let mut stages: Vec<Stage> = Vec::new();
-    for span in spans {
-        let seconds = span.duration_us / 1e6;
-        match stages.iter_mut().find(|s| s.name == span.name && s.lane == Some(span.lane.0)) {
-            Some(stage) => stage.seconds += seconds,
-            None => stages.push(Stage { name: span.name, lane: Some(span.lane.0), begun: None, seconds }),
-        }
+    for (&Span { name, lane, duration_us, moved, .. }, waited) in spans {
+        let at = stages.iter().position(|stage| stage.name == name && stage.lane == Some(lane.0));
+        let at = at.unwrap_or_else(|| {
+            stages.push(Stage { name, lane: Some(lane.0), ..Stage::default() });
+            stages.len() - 1
+        });
+        let stage = &mut stages[at];
+        stage.seconds += duration_us / 1e6;
+        stage.waited += waited / 1e6;
+        stage.moved += moved;
     }
     stages
 }

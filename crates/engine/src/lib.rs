@@ -96,6 +96,7 @@ pub use tandem_formats::Protocol;
 pub use tandem_groth16::digits::{self, ProofDigits};
 pub use tandem_groth16::partition::Partition;
 pub use tandem_groth16::{Layout, Progress, Silent};
+pub use tandem_ops::timeline::{waited_us, Moved, WAIT};
 pub use tandem_ops::{CurveId, DeviceKind, Direction, FieldId, Lane, Order, Span};
 pub use verifier::{verify, Verifier};
 pub use witness::{StagedWitness, Witness};
@@ -122,7 +123,7 @@ pub enum KeyCheck {
 }
 
 /// One timed part of an operation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
     /// What it was, such as `MSM B2`.
     pub name: &'static str,
@@ -132,6 +133,10 @@ pub struct Stage {
     pub begun: Option<Instant>,
     /// How long it took.
     pub seconds: f64,
+    /// Of that, how long its lane waited for copies that ran elsewhere.
+    pub waited: f64,
+    /// What its copies moved; nothing for work of the host.
+    pub moved: Moved,
 }
 
 /// Facts about a key.

@@ -10,6 +10,7 @@ use crate::{Blinding, ProvingKey, Request, Result};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
 use std::sync::Mutex;
+use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{Canonical, Curve, Group, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, Scalars};
 use tandem_proof::random_scalar;
 use zeroize::Zeroizing;
@@ -42,7 +43,9 @@ pub(crate) fn join<'a, C: Curve, B: ProofBackend<C>>(
     let join = move |a: &_, b1: &_, rest: <C::G1 as Group>::Ark| {
         let points = CurveGroup::normalize_batch(&[*a, *b1, rest + mask]);
         let points: Vec<_> = points.iter().map(C::G1::from_ark).chain([key.points.delta1]).collect();
+        let span = request.timeline.begin_in(home, UPLOADS, "upload points");
         let bases = Msm::<C::G1>::load(backend, home, &plan, 0, (&points[..]).into())?;
+        request.timeline.end(span);
         let digits = digits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let sum = request.enqueue(lane, "MSM C", || Msm::<C::G1>::msm(backend, &bases, &digits, &request.timeline))?;
         Ok(sum.wait()?)

@@ -279,8 +279,8 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
     make(backend, key, verifier, blinding, request, || {
         let Uploaded { witness, wires, sides, host } = staged;
         let arrived = |coming| match coming {
-            Coming::Canonical(buf) => Ok(backend.arrived(buf)?),
-            Coming::Mont(buf) => integers(backend, backend.arrived(buf)?, request),
+            Coming::Canonical(buf) => Ok(request.arrived(backend, buf)?),
+            Coming::Mont(buf) => integers(backend, request.arrived(backend, buf)?, request),
         };
         let wires = wires.into_iter().map(arrived).collect::<Result<_>>()?;
         Ok(Uploaded { witness, wires, sides, host })
@@ -417,9 +417,10 @@ fn sum_quotient<C: Curve, B: ProofBackend<C>>(
     let mut bases = Bringing::new(backend, request);
     let sum = |(part, share): (&QuotientShare<C, B>, Dealt<B>)| {
         let lane = part.share.lane;
-        let values = share.arrived::<C>(backend, request)?;
-        let digits = request.enqueue(lane, "quotient digits", || {
-            ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))
+        let share = share.made::<C>(backend, request)?;
+        let (digits, values) = request.enqueue(lane, "quotient digits", || {
+            let values = share.values(backend, request)?;
+            Ok((ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))?, values))
         })?;
         drop(values);
         let sum = bases.sum::<C::G1>("MSM H", (lane, &part.plan), &part.bases, &digits)?;
@@ -520,10 +521,9 @@ impl<'a, B: Backend> Bringing<'a, B> {
         B: Msm<G>,
     {
         let Self { backend, request, .. } = *self;
-        let sum =
-            |bases: &B::Bases| request.enqueue(lane, name, || Msm::<G>::msm(backend, bases, digits, &request.timeline));
+        let sum = |bases: &B::Bases| Msm::<G>::msm(backend, bases, digits, &request.timeline);
         let (set, points) = match points {
-            Points::There(bases) => return sum(bases),
+            Points::There(bases) => return request.enqueue(lane, name, || sum(bases)),
             Points::Waiting { set, points } => (*set, points.stored()),
             Points::OnHost { set, points } => (*set, Stored::from(&points[..])),
         };
@@ -535,10 +535,12 @@ impl<'a, B: Backend> Bringing<'a, B> {
         let span = request.timeline.begin_in(lane, UPLOADS, "upload points");
         let bases = Msm::<G>::load(backend, lane, plan, set, points)?;
         request.timeline.end(span);
-        let pending = sum(&bases)?;
-        drop(bases);
-        let mark = backend.alloc::<Canonical>(lane, 1)?;
-        self.marks.push_back((lane, backend.download(&mark)?));
+        let (pending, mark) = request.enqueue(lane, name, || {
+            let pending = sum(&bases)?;
+            drop(bases);
+            Ok((pending, backend.download(&backend.alloc::<Canonical>(lane, 1)?)?))
+        })?;
+        self.marks.push_back((lane, mark));
         Ok(pending)
     }
 }

@@ -21,6 +21,8 @@ fn to_odd_coset(coset: Coset) -> NttOp {
 
 /// A lane's share of the quotient, on its way there.
 pub(crate) enum Dealt<B: Backend> {
+    /// a*b - c, of which the lane made all.
+    Here(B::Buf<Mont>),
     /// a*b - c.
     Whole(Arriving<B::Buf<Mont>>),
     /// a, b and c, each from another lane.
@@ -29,17 +31,29 @@ pub(crate) enum Dealt<B: Backend> {
 
 impl<B: Backend> Dealt<B> {
     /// The share, of which the lane makes what is yet to be made.
-    pub(crate) fn arrived<C: Curve>(self, backend: &B, request: &Request<'_>) -> Result<B::Buf<Mont>>
+    pub(crate) fn made<C: Curve>(self, backend: &B, request: &Request<'_>) -> Result<Self>
     where
         B: VecOps<C>,
     {
+        let Dealt::Factors([a, b, c]) = self else { return Ok(self) };
+        let lane = a.lane();
+        let made = request.enqueue(lane, "a*b - c", || {
+            let (mut a, b, c) = request.timeline.waiting(lane, || {
+                let [a, b, c] = [a, b, c].map(|factor| backend.arrived(factor));
+                Ok((a?, b?, c?))
+            })?;
+            backend.mul_sub(&mut a, &b, &c)?;
+            Ok(a)
+        })?;
+        Ok(Dealt::Here(made))
+    }
+
+    /// The values of a share that was made.
+    pub(crate) fn values(self, backend: &B, request: &Request<'_>) -> tandem_ops::Result<B::Buf<Mont>> {
         match self {
-            Dealt::Whole(share) => Ok(backend.arrived(share)?),
-            Dealt::Factors([a, b, c]) => {
-                let (mut a, b, c) = (backend.arrived(a)?, backend.arrived(b)?, backend.arrived(c)?);
-                request.enqueue(a.lane(), "a*b - c", || backend.mul_sub(&mut a, &b, &c))?;
-                Ok(a)
-            }
+            Dealt::Here(values) => Ok(values),
+            Dealt::Whole(share) => request.arrived(backend, share),
+            Dealt::Factors(_) => Err(tandem_ops::Error::invalid("prove", "a share of the quotient is not made")),
         }
     }
 }
@@ -58,8 +72,8 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
     let Some(matrices) = &key.matrices else {
         let [on_a, on_b] = sides.ok_or_else(no_rows)?;
         let [map_a, map_b] = key.rows.as_ref().map_or([None, None], |[a, b]| [Some(&**a), Some(&**b)]);
-        let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a))?;
-        let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b))?;
+        let va = request.enqueue(a, "order rows of a", || in_order(backend, on_a, map_a, request))?;
+        let vb = request.enqueue(b, "order rows of b", || in_order(backend, on_b, map_b, request))?;
         return coefficients(backend, key, va, vb, request);
     };
     let matrices = matrices.at_hand::<C, B>(backend, key.schedule.chains, request)?;
@@ -103,7 +117,7 @@ pub(crate) fn quotient<C: Curve, B: ProofBackend<C>>(
         let quotient = request.enqueue(a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
         drop((va, vb));
         if shares == [(0..n, a)] {
-            return Ok(vec![Dealt::Whole(Arriving::new(quotient))]);
+            return Ok(vec![Dealt::Here(quotient)]);
         }
         return Ok(deal(vec![quotient])?.into_iter().flatten().map(Dealt::Whole).collect());
     }
@@ -119,8 +133,9 @@ fn in_order<B: Gather>(
     backend: &B,
     rows: Arriving<B::Buf<Mont>>,
     map: Option<&B::Map>,
+    request: &Request<'_>,
 ) -> tandem_ops::Result<B::Buf<Mont>> {
-    let rows = backend.arrived(rows)?;
+    let rows = request.arrived(backend, rows)?;
     let Some(map) = map else { return Ok(rows) };
     let mut in_order = backend.alloc(rows.lane(), rows.len())?;
     backend.gather(map, &rows, &mut in_order)?;
@@ -177,7 +192,7 @@ fn coefficients<C: Curve, B: ProofBackend<C>>(
     // Not dealt beside the lanes' sums: the plan of their memory has the shares after these.
     let share = |part: &crate::key::QuotientShare<C, B>| {
         let share = request.copied(backend, &high, part.share.range.clone(), part.share.lane)?;
-        Ok(Dealt::Whole(Arriving::new(share)))
+        Ok(Dealt::Here(share))
     };
     key.quotient.iter().map(share).collect()
 }

@@ -2,6 +2,8 @@
 
 #[path = "groth16/blueprint.rs"]
 mod blueprint;
+#[path = "groth16/copies.rs"]
+mod copies;
 #[path = "groth16/keys.rs"]
 mod keys;
 #[path = "groth16/memory.rs"]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::backend::COPY_TO_LANE;
-use tandem_ops::timeline::DEALS;
+use tandem_ops::timeline::{count, BackendId, Ends, DEALS};
 use tandem_ops::{
     check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, Dealt, DeviceKind, Error, HostBuf, HostMemory,
     Info, Lane, Pending, Result, Timeline, Wire,
@@ -160,11 +160,12 @@ impl Cuda {
             code_name: e.name,
             text: e.text,
         };
-        let mut lanes = Vec::with_capacity(devices.len());
+        let (backend, mut lanes) = (BackendId::fresh(), Vec::with_capacity(devices.len()));
         for (i, &device) in devices.iter().enumerate() {
             let sharing = devices.iter().filter(|&&other| other == device).count() as u64;
             let mut lane = LaneCtx::new(Lane(i), device, sharing).map_err(device_error)?;
             change(&mut lane);
+            lane.backend = backend;
             lanes.push(Arc::new(lane));
         }
         for lane in &lanes {
@@ -284,6 +285,10 @@ impl Backend for Cuda {
         drop(uploads);
         if let Some(gather) = gather {
             let spans: Vec<_> = lanes.iter().map(|&lane| timeline.begin(lane, "exchange pieces")).collect();
+            // Each sends its piece to each other one.
+            for (&from, &to) in lanes.iter().flat_map(|from| lanes.iter().map(move |to| (from, to))) {
+                count(gathered[0].backend, Ends::Across(from, to), piece * size_of::<T>());
+            }
             gather.all_gather_buffers(&mut bufs).map_err(|e| gathered[0].fabric_error(OP, e))?;
             spans.into_iter().for_each(|span| timeline.end(span));
         }
@@ -322,6 +327,7 @@ impl Backend for Cuda {
         check_range("copy", &range, src.len())?;
         let mut buf = self.uninit("copy", lane, range.len())?;
         let ctx = self.lane("copy", src.lane)?;
+        count(ctx.backend, Ends::Across(src.lane, lane), range.len() * size_of::<T>());
         buf.memory.copy_from(0, &src.memory, range).map_err(|e| ctx.error("copy", e))?;
         Ok(buf)
     }
@@ -331,7 +337,9 @@ impl Backend for Cuda {
         let mut bufs = Vec::with_capacity(copies.len());
         for (src, range, lane) in copies {
             check_range(OP, range, src.len())?;
-            bufs.push((self.lane(OP, *lane)?.alloc(OP, range.len())?, &src.memory, range.clone()));
+            let ctx = self.lane(OP, *lane)?;
+            bufs.push((ctx.alloc(OP, range.len())?, &src.memory, range.clone()));
+            count(ctx.backend, Ends::Across(src.lane, *lane), range.len() * size_of::<T>());
         }
         let Some((first, ..)) = copies.first() else { return Ok(Vec::new()) };
         DeviceBuffer::copy_all(&mut bufs).map_err(|e| self.lanes[first.lane.0].error(OP, e))?;
@@ -358,7 +366,13 @@ impl Backend for Cuda {
             leaving.push((memory, lane));
         }
         let Some((_, first)) = leaving.first() else { return Ok(Vec::new()) };
-        let begin = |(_, lane): &(_, Lane)| timeline.begin_in(*lane, DEALS, COPY_TO_LANE);
+        let begin = |(_, from): &(_, Lane)| {
+            let span = timeline.begin_in(*from, DEALS, COPY_TO_LANE);
+            // While it is the innermost of its lane: other sources may be of the same lane.
+            let sent = |(range, to): &(Range<usize>, Lane)| (Ends::Across(*from, *to), range.len() * size_of::<T>());
+            shares.iter().map(sent).for_each(|(ends, bytes)| count(self.lanes[from.0].backend, ends, bytes));
+            span
+        };
         let spans: Vec<_> = leaving.iter().map(begin).collect();
         let mut dealt: Vec<(usize, CudaBuf<T>)> = Vec::with_capacity(leaving.len() * shares.len());
         // What stays on its lane is there before the others are.
@@ -397,7 +411,7 @@ impl Backend for Cuda {
     }
 
     fn timeline(&self) -> Timeline {
-        Timeline::new(Recorded::new(&self.lanes, &self.clock))
+        Timeline::new(self.lanes[0].backend, Recorded::new(&self.lanes, &self.clock))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{Device, DeviceBuffer, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload};
+use tandem_ops::timeline::{count, BackendId, Ends};
 use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
 /// Uploads go through this many slots of [`SLOT_BYTES`].
@@ -21,6 +22,8 @@ const MOST_FILLERS: usize = 16;
 /// One GPU of the team, with a memory pool of its own and five streams: one for work in order, one for reductions, which leave most of
 /// the GPU idle, one for what is uploaded beside both, one for what lanes send each other meanwhile, and one for what nobody waits for.
 pub(crate) struct LaneCtx {
+    /// The team's.
+    pub(crate) backend: BackendId,
     pub(crate) lane: Lane,
     pub(crate) device: Device,
     pub(crate) properties: Properties,
@@ -54,6 +57,7 @@ impl LaneCtx {
         let mut properties = device.properties()?;
         properties.memory_bytes /= sharing;
         Ok(LaneCtx {
+            backend: BackendId::fresh(),
             lane,
             device,
             most_bytes: properties.memory_bytes,
@@ -208,6 +212,7 @@ impl LaneCtx {
         if let Some(values) = from.in_memory() {
             return self.upload(op, to, 0, values);
         }
+        count(self.backend, Ends::Up(self.lane), from.bytes());
         let outside = Outside { from, failed: Mutex::default() };
         let upload = self.staging.upload_pieces(to, 0, &outside).map_err(|e| self.error(op, e))?;
         let done = Upload::run(&[upload]);
@@ -226,6 +231,7 @@ impl LaneCtx {
         at: usize,
         from: Unaligned<'a, T>,
     ) -> Result<Upload<'a>> {
+        count(self.backend, Ends::Up(self.lane), from.as_bytes().len());
         self.staging.upload(to, at, from.as_bytes()).map_err(|e| self.error(op, e))
     }
 
@@ -237,7 +243,10 @@ impl LaneCtx {
         from: &Arc<dyn Source>,
         bytes: Range<usize>,
     ) -> Result<bool> {
-        self.staging.queue(to, at, from, bytes).map_err(|e| self.error(op, e))
+        let len = bytes.len();
+        let is_queued = self.staging.queue(to, at, from, bytes).map_err(|e| self.error(op, e))?;
+        count(self.backend, Ends::Up(self.lane), if is_queued { len } else { 0 });
+        Ok(is_queued)
     }
 
     /// Whether the GPU copies from these bytes as they are, and not through slots.
@@ -261,6 +270,7 @@ impl LaneCtx {
         op: &'static str,
         from: &DeviceBuffer<T>,
     ) -> Result<tandem_ops::Pending<Vec<T>>> {
+        count(self.backend, Ends::Down(self.lane), from.len() * size_of::<T>());
         let download = self.downloads.start(from).map_err(|e| self.error(op, e))?;
         let lane = self.clone();
         Ok(tandem_ops::Pending::new(move || {

@@ -4,7 +4,7 @@ use crate::lane::LaneCtx;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_cuda::{Event, Stream};
-use tandem_ops::timeline::{Recorder, DEALS, UPLOADS};
+use tandem_ops::timeline::{Moved, Recorder, DEALS, UPLOADS};
 use tandem_ops::{Lane, Result, Span, SpanId};
 
 /// The queue of what runs beside a lane's own order.
@@ -54,7 +54,7 @@ pub(crate) struct Recorded {
 struct Spans {
     next: u64,
     open: HashMap<SpanId, Begun>,
-    ended: Vec<(Begun, Event)>,
+    ended: Vec<(Begun, Event, Moved)>,
     /// The first failure to mark a span, which `begin` and `end` cannot return.
     failed: Option<tandem_ops::Error>,
 }
@@ -107,12 +107,12 @@ impl Recorder for Recorded {
         id
     }
 
-    fn end(&self, span: SpanId) {
+    fn end(&self, span: SpanId, moved: Moved) {
         let mut spans = self.spans();
         let Some(begun) = spans.open.remove(&span) else { return };
         let ctx = &self.lanes[begun.lane.0];
         match stream(ctx, begun.queue).record_timed() {
-            Ok(end) => spans.ended.push((begun, end)),
+            Ok(end) => spans.ended.push((begun, end, moved)),
             Err(error) => spans.fail(ctx.error(OP, error)),
         }
     }
@@ -127,7 +127,7 @@ impl Recorder for Recorded {
         }
         let mut bases = self.bases.clone();
         let mut spans = Vec::with_capacity(ended.len());
-        for (Begun { lane, queue, name, start }, end) in ended {
+        for (Begun { lane, queue, name, start }, end, moved) in ended {
             let ctx = &self.lanes[lane.0];
             let (base, base_us) = &bases[lane.0];
             let measure = || {
@@ -136,7 +136,7 @@ impl Recorder for Recorded {
             };
             let (from_base, duration_us) = measure().map_err(|e| ctx.error(OP, e))?;
             let start_us = base_us + from_base;
-            spans.push(Span { lane, queue, name, start_us, duration_us });
+            spans.push(Span { lane, queue, name, start_us, duration_us, moved });
             if from_base > 1e6 {
                 bases[lane.0] = (Arc::new(start), start_us);
                 self.clock.advance(lane, bases[lane.0].clone());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn span(of: &Recorded, queue: usize, name: &'static str) {
-        of.end(of.begin(Lane(0), queue, name));
+        of.end(of.begin(Lane(0), queue, name), Moved::default());
     }
 
     /// A base that is a second old is replaced by a later one, and times go on from where they were.
@@ -210,7 +210,7 @@ mod tests {
         let mut busy = lanes[0].alloc::<u8>("test", 1 << 28).unwrap();
         let work = recorded.begin(Lane(0), 0, "work");
         (0..100).for_each(|value| busy.fill(0..1 << 28, value).unwrap());
-        recorded.end(work);
+        recorded.end(work, Moved::default());
         span(&recorded, ASIDE, "aside");
         span(&recorded, UPLOADS, "upload");
         span(&recorded, DEALS, "deal");
@@ -225,10 +225,10 @@ mod tests {
         let Some(lanes) = lanes() else { return };
         let recorded = Recorded::new(&lanes, &Arc::new(Clock::new(&lanes).unwrap()));
         let open = recorded.begin(Lane(0), 0, "open");
-        recorded.end(recorded.begin(Lane(1), 0, "nowhere"));
+        recorded.end(recorded.begin(Lane(1), 0, "nowhere"), Moved::default());
         assert!(recorded.take().unwrap().is_empty());
-        recorded.end(open);
-        recorded.end(open);
+        recorded.end(open, Moved::default());
+        recorded.end(open, Moved::default());
         assert_eq!(recorded.take().unwrap().len(), 1);
     }
 

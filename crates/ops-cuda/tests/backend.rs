@@ -477,6 +477,15 @@ fn what_is_dealt_waits_for_nothing_but_its_source() {
     }
 }
 
+/// Of one GPU and of all that reach each other.
+#[test]
+fn copies_are_counted_where_they_are_enqueued() {
+    let gpus = tandem_cuda::testing::gpus();
+    for count in [1, gpus.len()].into_iter().filter(|count| *count <= gpus.len() && *count > 0) {
+        tandem_conformance::copies(&Cuda::open(&gpus[..count]).unwrap()).unwrap();
+    }
+}
+
 /// Kernels of the lane's order find what was uploaded beside it, however long that takes.
 #[test]
 fn what_arrived_is_there_for_kernels() {

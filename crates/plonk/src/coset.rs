@@ -479,7 +479,10 @@ fn last<'a, C: Curve, B: PlonkBackend<C>>(
         let end = work.backend.copy(p, p.len() - ABOVE..p.len(), FIRST)?;
         work.backend.download(&end)
     };
-    let pending = [download(a)?, download(b)?, download(c)?, download(of.z)?];
+    let pending = work.request.enqueue(FIRST, "quotient", || {
+        let [a, b, c, z] = [a, b, c, of.z].map(download);
+        Ok([a?, b?, c?, z?])
+    })?;
     Ok(move || {
         let mut all = [[C::Fr::ONE; ABOVE]; 4];
         for (to, pending) in all.iter_mut().zip(pending) {
@@ -587,7 +590,18 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
     let copies: Vec<_> = wanted.iter().map(|&(from, lane)| (&remainders[from], 0..n, lane)).collect();
     let copies = match copies.is_empty() {
         true => Vec::new(),
-        false => work.request.enqueue(FIRST, COPY_TO_LANE, || work.backend.copy_all(&copies))?,
+        false => {
+            work.request.check()?;
+            let (timeline, progress) = (&work.request.timeline, work.request.progress);
+            let mut lanes: Vec<Lane> = copies.iter().map(|(from, ..)| from.lane()).collect();
+            lanes.sort_unstable();
+            lanes.dedup();
+            let spans: Vec<_> = lanes.iter().map(|&lane| timeline.begin(lane, COPY_TO_LANE)).collect();
+            let copied = work.backend.copy_all(&copies);
+            spans.into_iter().for_each(|span| timeline.end(span));
+            lanes.into_iter().for_each(|lane| progress.enqueued(COPY_TO_LANE, lane));
+            copied?
+        }
     };
     let on = |from: usize, lane: Lane| -> &B::Buf<Mont> {
         let copy = wanted.iter().position(|of| *of == (from, lane));

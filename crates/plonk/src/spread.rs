@@ -79,8 +79,9 @@ impl<C: Curve, B: PlonkBackend<C>> Spreading<C, B> {
             Spreading::Coming(arriving, above) => (arriving, above),
         };
         let of_lane = |arriving: Arriving<B::Buf<Mont>>| {
-            let left = work.backend.arrived(arriving)?;
-            let few = (!above.is_empty()).then(|| work.few_on(left.lane(), &above)).transpose()?;
+            let left = work.request.arrived(work.backend, arriving)?;
+            let few = || work.request.enqueue(left.lane(), "blind", || work.few_on(left.lane(), &above));
+            let few = (!above.is_empty()).then(few).transpose()?;
             Ok(Polynomial::new(left, few))
         };
         let mut of_lanes = arriving.into_iter().map(of_lane);
@@ -134,8 +135,8 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
 
     /// Vectors for what their lanes are told from here on.
     pub(crate) fn arrived<const N: usize>(&self, of: Vec<Arriving<B::Buf<Mont>>>) -> Result<[B::Buf<Mont>; N]> {
-        let there =
-            of.into_iter().map(|vector| self.backend.arrived(vector)).collect::<tandem_ops::Result<Vec<_>>>()?;
+        let arrived = |vector| self.request.arrived(self.backend, vector);
+        let there = of.into_iter().map(arrived).collect::<tandem_ops::Result<Vec<_>>>()?;
         there.try_into().map_err(|_| tandem_ops::Error::invalid("deal", "another number of vectors").into())
     }
 }

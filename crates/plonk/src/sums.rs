@@ -6,9 +6,10 @@ use crate::{PlonkBackend, Result, P1};
 use ark_ff::AdditiveGroup;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    memory, Backend, Buffer, Curve, DealtScalars, Error as Fault, Group, HostBuf, Mont, Pending, SplitMsm, Stored,
-    Timeline,
+    memory, Backend, Buffer, Curve, DealtScalars, Error as Fault, Group, HostBuf, Lane, Mont, Pending, SplitMsm,
+    Stored, Timeline,
 };
 
 /// Pieces of one sum under way while the next one is enqueued.
@@ -152,7 +153,11 @@ impl<C: Curve, B: PlonkBackend<C>> Sums<C, B> {
             Sums::Coming(Coming { powers, piece, rooms }) => {
                 for range in ranges(scalars.len(), *piece) {
                     let points = Stored::from(&powers[range.clone()]);
-                    add(&SplitMsm::load_within(backend, rooms, points, 1)?, range)?;
+                    let lanes = (0..rooms.len()).map(Lane);
+                    let spans: Vec<_> = lanes.map(|lane| timeline.begin_in(lane, UPLOADS, "upload points")).collect();
+                    let split = SplitMsm::load_within(backend, rooms, points, 1)?;
+                    spans.into_iter().for_each(|span| timeline.end(span));
+                    add(&split, range)?;
                 }
             }
         }

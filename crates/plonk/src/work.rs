@@ -253,7 +253,7 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         }
         let mut values = memory::filled(OP, self.key.shape.domain, Mont::default())?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = C::mont(-*x));
-        let values = self.backend.upload(FIRST, &values)?;
+        let values = self.request.enqueue(FIRST, "upload publics", || self.backend.upload(FIRST, &values))?;
         let publics = Polynomial::new(self.interpolated(values)?, None);
         Ok(Publics::Many(self.spread(publics, &[])?.arrived(self)?))
     }

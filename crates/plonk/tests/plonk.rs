@@ -17,7 +17,8 @@ use support::{blinding, owned, powers, Random};
 use tandem_conformance::{Step, Stepped};
 use tandem_formats::{json, PlonkProof, PlonkVerificationKey};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group, NttField};
+use tandem_ops::timeline::Moved;
+use tandem_ops::{Backend, Bls12_381, Bn254, Canonical, Curve, Group, NttField};
 use tandem_plonk::setup::setup;
 use tandem_plonk::*;
 use tandem_proof::powers::check_powers;
@@ -42,7 +43,11 @@ fn proofs_of_random_circuits<C: Curve>() {
         for (lanes, layout) in LAYOUTS {
             let cpu = Cpu::new(lanes);
             let key = ProvingKey::load(&cpu, &view, layout, 1).unwrap();
-            let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
+            let request = Request::new(cpu.timeline(), &Silent);
+            cpu.take_moved();
+            let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &request).unwrap();
+            let of_spans: Moved = request.timeline.take().unwrap().iter().map(|span| span.moved).sum();
+            assert_eq!(of_spans, cpu.take_moved(), "every copy has a span");
             assert_eq!(made.verdict, Ok(()), "{constraints} constraints, {lanes} lanes");
             assert_eq!(verifier.verify(&publics, &made.proof), Ok(()));
             assert!(first.is_none_or(|proof| proof == made.proof), "{lanes} lanes {layout:?}");

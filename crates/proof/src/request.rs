@@ -3,7 +3,7 @@
 use crate::{Error, Progress, Result, Silent};
 use std::ops::Range;
 use tandem_ops::backend::COPY_TO_LANE;
-use tandem_ops::{Backend, Buffer, Lane, Timeline, Wire};
+use tandem_ops::{Arriving, Backend, Buffer, Lane, Timeline, Wire};
 
 /// One request for a proof: where its spans go, and who hears of its progress and may cancel it. Requests on one backend
 /// share nothing of it.
@@ -55,7 +55,19 @@ impl<'a> Request<'a> {
         Ok(result)
     }
 
-    /// A copy, with a span where it goes from lane to lane.
+    /// A buffer for what its lane is told from here on, with a span of the lane's wait for it.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn arrived<B: Backend, T: Wire>(
+        &self,
+        backend: &B,
+        arriving: Arriving<B::Buf<T>>,
+    ) -> tandem_ops::Result<B::Buf<T>> {
+        self.timeline.waiting(arriving.lane(), || backend.arrived(arriving))
+    }
+
+    /// A copy. Where it goes from lane to lane there is a span of the one, and one of the other's wait.
     ///
     /// # Errors
     /// As [`Request::enqueue`].
@@ -70,7 +82,7 @@ impl<'a> Request<'a> {
             self.check()?;
             return Ok(backend.copy(from, range, lane)?);
         }
-        self.enqueue(from.lane(), COPY_TO_LANE, || backend.copy(from, range, lane))
+        self.enqueue(from.lane(), COPY_TO_LANE, || self.timeline.waiting(lane, || backend.copy(from, range, lane)))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Where the time of partitions went: what ran on the lanes, in the words of Filecoin's provers.
 
 use serde_json::{json, Value};
-use tandem_console::lanes::{covered, is_copy};
+use tandem_console::lanes::{computed, covered, interval, is_copy, Interval};
 use tandem_console::report;
-use tandem_engine::Span;
+use tandem_engine::{Span, WAIT};
 
 /// A partition that was proved.
 pub(super) struct Part {
@@ -43,17 +43,11 @@ enum Kind {
 
 fn kind(span: &Span) -> Kind {
     match span.name {
-        _ if is_copy(span) => Kind::Copy,
+        _ if is_copy(span) || span.name == WAIT => Kind::Copy,
         "buckets to sums" => Kind::Tail,
         "convert witness" | "pick wires" | "witness digits" | "MSM A" | "MSM B1" | "MSM B2" | "MSM L" => Kind::Witness,
         _ => Kind::Quotient,
     }
-}
-
-type Interval = (f64, f64);
-
-fn interval(span: &Span) -> Interval {
-    (span.start_us, span.start_us + span.duration_us)
 }
 
 /// All that was measured, on the clock of the lanes.
@@ -70,13 +64,10 @@ impl Window {
     pub(super) fn of(parts: &[Part]) -> Self {
         let spans = || parts.iter().flat_map(|part| &part.spans);
         let lanes = spans().map(|span| span.lane.0 + 1).max().unwrap_or(0);
-        let of = |copies: bool| -> Vec<Vec<Interval>> {
-            let of_lane = |lane| {
-                spans().filter(move |span| span.lane.0 == lane && is_copy(span) == copies).map(interval).collect()
-            };
-            (0..lanes).map(of_lane).collect()
-        };
-        let (computed, copied) = (of(false), of(true));
+        let of_lane = |lane: usize| spans().filter(move |span| span.lane.0 == lane);
+        let computed: Vec<_> = (0..lanes).map(|lane| computed(&of_lane(lane).collect::<Vec<_>>())).collect();
+        let copied =
+            (0..lanes).map(|lane| of_lane(lane).filter(|span| is_copy(span)).map(interval).collect()).collect();
         let ends = |ends: Interval, of: &Interval| (ends.0.min(of.0), ends.1.max(of.1));
         let all = computed.iter().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
         Window { computed, copied, all }
@@ -113,7 +104,7 @@ impl Window {
             };
             (0..self.lanes()).map(of_lane).sum()
         };
-        let computed = || part.spans.iter().filter(|span| !is_copy(span)).map(interval);
+        let computed = || part.spans.iter().filter(|span| kind(span) != Kind::Copy).map(interval);
         let from = computed().map(|span| span.0).fold(f64::INFINITY, f64::min);
         let to = computed().map(|span| span.1).fold(f64::NEG_INFINITY, f64::max);
         let waits = |(lane, computed): (usize, &Vec<Interval>)| {
@@ -205,11 +196,13 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_engine::Lane;
+    use tandem_engine::{Lane, Moved};
 
     #[test]
     fn the_table_fits_a_terminal() {
-        let spans = vec![Span { lane: Lane(0), queue: 0, name: "MSM A", start_us: 0.0, duration_us: 3_085_142.843 }];
+        let moved = Moved::default();
+        let spans =
+            vec![Span { lane: Lane(0), queue: 0, name: "MSM A", start_us: 0.0, duration_us: 3_085_142.843, moved }];
         let of =
             |proof, prove_ms, spans| Part { proof, partition: 9, prepare_ms: 0.5, prove_ms, is_staged: true, spans };
         let parts = [of(0, 99.994, vec![]), of(12, 99_999.4, spans)];
@@ -224,8 +217,15 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_spans() {
-        let span =
-            |lane, queue, name, start_us, duration_us| Span { lane: Lane(lane), queue, name, start_us, duration_us };
+        let moved = Moved::default();
+        let span = |lane, queue, name, start_us, duration_us| Span {
+            lane: Lane(lane),
+            queue,
+            name,
+            start_us,
+            duration_us,
+            moved,
+        };
         let part =
             |partition, spans| Part { proof: 0, partition, prepare_ms: 1.0, prove_ms: 2.0, is_staged: true, spans };
         let parts = [

@@ -1,5 +1,6 @@
 //! Made-up partitions: any change to an assignment is noticed.
 
+use crate::support::assert_every_copy_has_a_span;
 use ark_ff::Field;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +13,7 @@ use tandem_groth16::{
     Silent, Wires, Witness,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Curve, HostBuf, Lane, Mont, Timeline};
+use tandem_ops::{Backend, Bls12_381, Curve, HostBuf, Lane, Mont, Timeline};
 
 type Fr = <Bls12_381 as Curve>::Fr;
 
@@ -53,8 +54,10 @@ fn passes(key: &PartitionKey, made: &PartitionAssignment, lanes: usize) -> bool 
 
 fn proves(cpu: &Cpu, key: &PartitionKey, loaded: &ProvingKey<Bls12_381, Cpu>, made: &PartitionAssignment) -> bool {
     let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
-    let (blinding, request) = (Blinding::random().unwrap(), Request::new(Timeline::none(), &Silent));
+    let (blinding, request) = (Blinding::random().unwrap(), Request::new(cpu.timeline(), &Silent));
+    cpu.take_moved();
     let made = prove_verified(cpu, loaded, &verifier, &witness(made), &blinding, &request).unwrap();
+    assert_every_copy_has_a_span(cpu, &request.timeline);
     made.verdict.is_ok()
 }
 

@@ -1,6 +1,6 @@
 //! Keys, proofs and their checks on the CPU and on pretend GPUs, on both curves.
 
-use crate::support::{checked, key};
+use crate::support::{assert_every_copy_has_a_span, checked, key};
 use ark_ff::UniformRand;
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use tandem_groth16::setup::{setup, Secret};
@@ -20,7 +20,11 @@ fn proof_as<C: Curve>(
 ) -> Proof<C> {
     let backend = Cpu::new(lanes);
     let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout, 100).unwrap();
-    prove(&backend, &resident, &checked(witness).unwrap(), blinding, &Request::silent()).unwrap()
+    let request = Request::new(backend.timeline(), &Silent);
+    backend.take_moved();
+    let proof = prove(&backend, &resident, &checked(witness).unwrap(), blinding, &request).unwrap();
+    assert_every_copy_has_a_span(&backend, &request.timeline);
+    proof
 }
 
 fn proof<C: Curve>(key: &OwnedKey<C>, witness: &[Canonical], lanes: usize, blinding: &Blinding<C>) -> Proof<C> {

@@ -11,6 +11,7 @@ use tandem_groth16::{
     Result, Silent, Witness,
 };
 use tandem_ops::cpu::Cpu;
+use tandem_ops::timeline::WAIT;
 use tandem_ops::{threads, Backend, Bn254, Curve, Lane};
 
 type Fr = <Bn254 as Curve>::Fr;
@@ -45,8 +46,10 @@ fn blinding() -> Blinding<Bn254> {
     Blinding::fixed(Fr::rand(&mut rng), Fr::rand(&mut rng))
 }
 
+/// The names of a request's spans but for the lanes' waits, which are no stages.
 fn names(request: &Request<'_>) -> Vec<(Lane, &'static str)> {
-    let mut names: Vec<_> = request.timeline.take().unwrap().iter().map(|s| (s.lane, s.name)).collect();
+    let spans = request.timeline.take().unwrap();
+    let mut names: Vec<_> = spans.iter().map(|s| (s.lane, s.name)).filter(|(_, name)| *name != WAIT).collect();
     names.sort_unstable();
     names
 }

@@ -5,7 +5,9 @@ use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use ark_ff::{AdditiveGroup, Field};
 use tandem_groth16::setup::{setup, Circuit, Secret};
 use tandem_groth16::{Error, OwnedKey, Proof, Silent, VerifyingKey, Witness, P1, P2};
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, Group};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::timeline::Moved;
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, Group, Timeline};
 use zeroize::Zeroizing;
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
@@ -37,6 +39,12 @@ pub(crate) fn arkworks_accepts<C: Curve>(vk: &VerifyingKey<C>, inputs: &[Canonic
     let inputs: Vec<C::Fr> = inputs.iter().map(|&x| C::from_canonical(x).unwrap()).collect();
     let vk = ark_groth16::prepare_verifying_key(&vk);
     ark_groth16::Groth16::<C::Pairing>::verify_proof(&vk, &proof, &inputs).unwrap()
+}
+
+/// All that was copied since [`Cpu::take_moved`] was called last was copied within spans of this timeline.
+pub(crate) fn assert_every_copy_has_a_span(cpu: &Cpu, timeline: &Timeline) {
+    let of_spans: Moved = timeline.take().unwrap().iter().map(|span| span.moved).sum();
+    assert_eq!(of_spans, cpu.take_moved());
 }
 
 /// A multiple of the generator.

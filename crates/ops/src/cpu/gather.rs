@@ -2,6 +2,7 @@
 
 use super::{Buf, Cpu};
 use crate::gather::{check_gather, check_map};
+use crate::timeline::Ends;
 use crate::{memory, Buffer, Gather, Lane, Result, Wire};
 use rayon::prelude::*;
 
@@ -22,7 +23,9 @@ impl Gather for Cpu {
     fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<IndexMap> {
         self.check_lane("load_map", lane)?;
         check_map(map, bound)?;
-        Ok(IndexMap { lane, indices: memory::copied("load_map", map)?, bound })
+        let indices = memory::copied("load_map", map)?;
+        self.count(Ends::Up(lane), size_of_val(map));
+        Ok(IndexMap { lane, indices, bound })
     }
 
     fn gather<T: Wire>(&self, map: &IndexMap, from: &Buf<T>, to: &mut Buf<T>) -> Result<()> {

@@ -26,12 +26,13 @@ pub use msm::{all_on_curve, trits, Bases, Plan, SplitScalars};
 pub use simd::wrong_product;
 pub use spmv::Matrix;
 
+use crate::timeline::{self as spans, BackendId, Ends, Moved, Recorder};
 use crate::{
     memory, threads, Backend, Buffer, DeviceKind, Error, HostBuf, Info, Lane, Pending, Result, Timeline, Wire,
 };
 use held::Held;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tandem_field_simd::Avx512;
 use zeroize::Zeroize;
@@ -44,6 +45,7 @@ pub fn is_wide() -> bool {
 /// A backend in host memory.
 #[derive(Debug)]
 pub struct Cpu {
+    id: BackendId,
     lanes: usize,
     epoch: Instant,
     roots: ntt::Roots,
@@ -54,6 +56,8 @@ pub struct Cpu {
     held: Vec<Arc<Held>>,
     /// What the points that were loaded onto each lane take.
     points: Vec<Arc<Held>>,
+    /// What copies moved.
+    moved: Mutex<Moved>,
 }
 
 /// Elements in host memory that belong to a lane.
@@ -92,7 +96,17 @@ impl Cpu {
         let lanes = lanes.max(1);
         let [held, points] = [(); 2].map(|()| (0..lanes).map(|_| Arc::default()).collect());
         let (epoch, roots, simd) = (Instant::now(), ntt::Roots::default(), simd::default());
-        Cpu { lanes, epoch, roots, simd, memory_bytes: u64::MAX, held, points }
+        Cpu {
+            id: BackendId::fresh(),
+            lanes,
+            epoch,
+            roots,
+            simd,
+            memory_bytes: u64::MAX,
+            held,
+            points,
+            moved: Mutex::default(),
+        }
     }
 
     /// As [`Cpu::new`], without the instructions that only some processors have.
@@ -114,6 +128,34 @@ impl Cpu {
     /// Bytes of the points that are loaded onto `lane`, as they came. 0 where there is no such lane.
     pub fn point_bytes(&self, lane: Lane) -> u64 {
         self.points.get(lane.0).map_or(0, |points| points.now())
+    }
+
+    /// What all copies moved since the last call, whoever enqueued them: what comes from the host and goes to it, as if it were not the lanes'
+    /// own memory, and what goes between lanes.
+    pub fn take_moved(&self) -> Moved {
+        std::mem::take(&mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Which of all backends it is.
+    pub fn id(&self) -> BackendId {
+        self.id
+    }
+
+    /// What a timeline of this backend notes spans by.
+    pub fn recorder(&self) -> impl Recorder + 'static {
+        timeline::Recorded::new(self.epoch)
+    }
+
+    /// Counts a copy.
+    fn count(&self, ends: Ends, bytes: usize) {
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner) += ends.moved(bytes);
+        spans::count(self.id, ends, bytes);
+    }
+
+    /// A result that a lane hands to the host, as GPUs do by a copy of so many bytes.
+    fn handed<T: Send + 'static>(&self, lane: Lane, bytes: usize, result: T) -> Pending<T> {
+        self.count(Ends::Down(lane), bytes);
+        Pending::ready(result)
     }
 
     /// A buffer of a lane that there is.
@@ -179,6 +221,7 @@ impl Backend for Cpu {
     fn write<T: Wire>(&self, dst: &mut Buf<T>, at: usize, src: &[T]) -> Result<()> {
         within("write", at, src.len(), dst.data.len())?;
         dst.data[at..at + src.len()].copy_from_slice(src);
+        self.count(Ends::Up(dst.lane), size_of_val(src));
         Ok(())
     }
 
@@ -189,7 +232,9 @@ impl Backend for Cpu {
 
     fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Buf<T>> {
         self.check_lane("upload", lane)?;
-        Ok(self.buf(lane, memory::copied("upload", src)?))
+        let buf = self.buf(lane, memory::copied("upload", src)?);
+        self.count(Ends::Up(lane), size_of_val(src));
+        Ok(buf)
     }
 
     fn copy<T: Wire>(&self, src: &Buf<T>, range: Range<usize>, lane: Lane) -> Result<Buf<T>> {
@@ -198,11 +243,14 @@ impl Backend for Cpu {
             .data
             .get(range.clone())
             .ok_or_else(|| Error::invalid("copy", format!("elements {range:?} of a buffer of {}", src.data.len())))?;
-        Ok(self.buf(lane, memory::copied("copy", part)?))
+        let buf = self.buf(lane, memory::copied("copy", part)?);
+        self.count(Ends::Across(src.lane, lane), size_of_val(part));
+        Ok(buf)
     }
 
     fn download<T: Wire>(&self, src: &Buf<T>) -> Result<Pending<Vec<T>>> {
-        Ok(Pending::ready(memory::copied("download", &src.data)?))
+        let copied = memory::copied("download", &src.data)?;
+        Ok(self.handed(src.lane, size_of_val(src.as_slice()), copied))
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -210,7 +258,7 @@ impl Backend for Cpu {
     }
 
     fn timeline(&self) -> Timeline {
-        Timeline::new(timeline::Recorded::new(self.epoch))
+        Timeline::new(self.id, self.recorder())
     }
 }
 

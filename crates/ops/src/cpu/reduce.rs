@@ -81,7 +81,8 @@ impl Reduce for Cpu {
             let of_tile = |range: Range<usize>| tile::<E>(op, &data[range.clone()], first + range.start);
             all.extend(groups::<E>(op, piece.elements, of_tile)?);
         }
-        combine_groups::<E>(op, all).map(Pending::ready)
+        let lane = parts.first().map_or(Lane(0), |part| part.lane());
+        combine_groups::<E>(op, all).map(|result| self.handed(lane, size_of::<E::Wire>(), result))
     }
 
     fn reduce_host_plan(&self, data: HostData<'_>) -> ReducePlan {

@@ -64,14 +64,15 @@ impl<C: Curve> Scan<C> for Cpu {
                 product *= value;
             }
         });
-        Ok(Pending::ready(C::mont(total)))
+        Ok(self.handed(data.lane, size_of::<Mont>(), C::mont(total)))
     }
 
     fn evaluate(&self, coefficients: &Buf<Mont>, x: Mont) -> Result<Pending<Mont>> {
         let x = C::from_mont(x);
         let values = totals("evaluate", &coefficients.data, GRAIN, |chunk| horner::<C>(chunk, x))?;
         let step = x.pow([GRAIN as u64]);
-        Ok(Pending::ready(C::mont(values.iter().rev().fold(C::Fr::ZERO, |sum, value| sum * step + value))))
+        let value = C::mont(values.iter().rev().fold(C::Fr::ZERO, |sum, value| sum * step + value));
+        Ok(self.handed(coefficients.lane, size_of::<Mont>(), value))
     }
 
     fn divide(&self, coefficients: &mut Buf<Mont>, m: usize, b: Mont) -> Result<()> {

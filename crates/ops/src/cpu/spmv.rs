@@ -2,6 +2,7 @@
 
 use super::held::Holding;
 use super::{one_lane, Buf, Cpu};
+use crate::timeline::Ends;
 use crate::{memory, Buffer, Canonical, Curve, Error, Lane, Mont, Result, SpMv, SparseRows};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
@@ -37,6 +38,7 @@ impl<C: Curve> SpMv<C> for Cpu {
             value: memory::copied(OP, &matrix.value)?,
             values: memory::copied(OP, &matrix.values)?,
         };
+        self.count(Ends::Up(lane), rows.bytes() as usize);
         let _bytes = Holding::of(&self.held[lane.0], rows.bytes());
         Ok(Matrix { lane, rows, times_one, _bytes })
     }

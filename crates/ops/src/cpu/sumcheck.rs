@@ -16,8 +16,8 @@ fn plus<E: Field>(mut a: Sums<E>, b: Sums<E>) -> Sums<E> {
     a
 }
 
-fn ready<F: SumcheckField>(sums: Sums<F::Extension>) -> Pending<RoundValues<F>> {
-    Pending::ready(sums.map(F::challenge))
+fn ready<F: SumcheckField>(cpu: &Cpu, lane: Lane, sums: Sums<F::Extension>) -> Pending<RoundValues<F>> {
+    cpu.handed(lane, size_of::<RoundValues<F>>(), sums.map(F::challenge))
 }
 
 /// Calls `$f::<$($t),*, D>` for D tables.
@@ -117,9 +117,9 @@ fn shapes<F: SumcheckField>(tables: &[&Buf<F::Element>]) -> Vec<(Lane, usize)> {
 
 impl<F: SumcheckField> Sumcheck<F> for Cpu {
     fn sumcheck_sums(&self, tables: &[&Buf<F::Element>]) -> Result<Pending<RoundValues<F>>> {
-        check_tables("sumcheck_sums", &shapes::<F>(tables), 2)?;
+        let (lane, _) = check_tables("sumcheck_sums", &shapes::<F>(tables), 2)?;
         let tables: Vec<_> = tables.iter().map(|table| table.as_slice()).collect();
-        Ok(ready::<F>(with_tables!(tables.len(), sums::<F>(&tables))))
+        Ok(ready::<F>(self, lane, with_tables!(tables.len(), sums::<F>(&tables))))
     }
 
     fn sumcheck_bind(
@@ -135,7 +135,7 @@ impl<F: SumcheckField> Sumcheck<F> for Cpu {
         let len = (n / 2).saturating_mul(tables.len());
         let mut rows = self.buf(lane, memory::filled(OP, len, F::Challenge::default())?);
         let sums = with_tables!(tables.len(), bind::<F>(&tables, &mut rows.data, r));
-        Ok((rows, ready::<F>(sums)))
+        Ok((rows, ready::<F>(self, lane, sums)))
     }
 
     fn sumcheck_fold(
@@ -148,7 +148,7 @@ impl<F: SumcheckField> Sumcheck<F> for Cpu {
         const OP: &str = "sumcheck_fold";
         check_rows(OP, rows.len(), tables, count)?;
         let r = check_challenge::<F>(OP, r)?;
-        let rows = &mut rows.data[..count * tables];
-        Ok(ready::<F>(with_tables!(tables, fold::<F>(rows, r))))
+        let (lane, rows) = (rows.lane, &mut rows.data[..count * tables]);
+        Ok(ready::<F>(self, lane, with_tables!(tables, fold::<F>(rows, r))))
     }
 }

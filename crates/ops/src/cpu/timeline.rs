@@ -1,6 +1,6 @@
 //! Spans of work, measured by the host's clock.
 
-use crate::timeline::Recorder;
+use crate::timeline::{Moved, Recorder};
 use crate::{Lane, Result, Span, SpanId};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,13 +40,13 @@ impl Recorder for Recorded {
         SpanId(id)
     }
 
-    fn end(&self, span: SpanId) {
+    fn end(&self, span: SpanId, moved: Moved) {
         let now = Instant::now();
         let mut spans = self.spans();
         if let Some((lane, queue, name, start)) = spans.open.remove(&span.0) {
             let us = |d: Duration| d.as_secs_f64() * 1e6;
             let (start_us, duration_us) = (us(start.duration_since(self.epoch)), us(now.duration_since(start)));
-            spans.done.push(Span { lane, queue, name, start_us, duration_us });
+            spans.done.push(Span { lane, queue, name, start_us, duration_us, moved });
         }
     }
 

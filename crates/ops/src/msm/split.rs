@@ -71,7 +71,10 @@ impl<G: Group, B: Msm<G>> Share<G, B> {
     fn sum(&self, backend: &B, scalars: ScalarShare<'_, B>, timeline: &Timeline) -> Result<SumOfShare<G, B>> {
         let digits = match scalars {
             ScalarShare::Here(scalars) => backend.recode(&self.plan, Scalars::Mont(scalars))?,
-            ScalarShare::Coming(scalars) => backend.recode(&self.plan, Scalars::Mont(&backend.arrived(scalars)?))?,
+            ScalarShare::Coming(scalars) => {
+                let scalars = timeline.waiting(self.lane, || backend.arrived(scalars))?;
+                backend.recode(&self.plan, Scalars::Mont(&scalars))?
+            }
         };
         Ok((backend.msm(&self.bases, &digits, timeline)?, digits))
     }

@@ -112,7 +112,8 @@ fn proof<B: PlonkBackend<Bn254>>(
     // Round 1
     let mut columns = work.columns(witness)?;
     for (number, column) in columns.iter_mut().enumerate() {
-        work.add_few(column, n - 2, &[work.blinding(2 * number + 1), work.blinding(2 * number + 2)])?;
+        let few = [work.blinding(2 * number + 1), work.blinding(2 * number + 2)];
+        work.request.enqueue(FIRST, "blind", || work.add_few(column, n - 2, &few))?;
     }
     let wire = |number: usize| -> Result<Spread<Bn254, B>> {
         Ok(Spread::here(Polynomial::new(work.interpolated(work.copied(&columns[number])?)?, None)))
@@ -178,7 +179,7 @@ fn proof<B: PlonkBackend<Bn254>>(
     let c0 = c0(work)?;
     let mut l = sum(work, &[(&c0, Fr::ONE), (&c1, opening.of_c1), (&c2, opening.of_c2), (&f, -opening.of_w1)])?;
     drop((c0, c1, c2, f));
-    work.add_few(&mut l, 0, &[-opening.value])?;
+    work.request.enqueue(FIRST, "sum", || work.add_few(&mut l, 0, &[-opening.value]))?;
     // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
     let w2 = commit(work, &work.divided(l, 1, at.y)?, "MSM W2")?;
     let mut evaluations = [Canonical::default(); 16];

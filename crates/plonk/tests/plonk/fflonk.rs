@@ -7,7 +7,8 @@ use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bn254, Canonical, Curve, NttField};
+use tandem_ops::timeline::Moved;
+use tandem_ops::{Backend, Bn254, Canonical, Curve, NttField};
 use tandem_plonk::fflonk::*;
 use tandem_plonk::{Blinding, Error, Gates, Layout, Progress, Refusal, Request, Shape, Silent, Witness, P1};
 use zeroize::Zeroizing;
@@ -31,7 +32,11 @@ fn proofs_of_random_circuits() {
         for (lanes, layout) in LAYOUTS {
             let cpu = Cpu::new(lanes);
             let key = ProvingKey::load(&cpu, &view(&key, &verifying), layout, 1).unwrap();
-            let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
+            let request = Request::new(cpu.timeline(), &Silent);
+            cpu.take_moved();
+            let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &request).unwrap();
+            let of_spans: Moved = request.timeline.take().unwrap().iter().map(|span| span.moved).sum();
+            assert_eq!(of_spans, cpu.take_moved(), "every copy has a span");
             assert_eq!(made.verdict, Ok(()), "{constraints} constraints, {lanes} lanes");
             assert_eq!(verifier.verify(&public, &made.proof), Ok(()));
             assert!(first.is_none_or(|proof| proof.to_bytes() == made.proof.to_bytes()), "{lanes} lanes {layout:?}");

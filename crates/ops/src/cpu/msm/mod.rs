@@ -11,6 +11,7 @@ pub mod trits;
 use super::held::Holding;
 use super::Cpu;
 use crate::curve::BaseField;
+use crate::timeline::Ends;
 use crate::{
     memory, naive, threads, Buffer, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
     ScalarRecoding, Scalars, Timeline,
@@ -36,6 +37,7 @@ pub struct Plan(Arc<MsmRequest>);
 #[derive(Debug)]
 pub struct SplitScalars {
     plan: Plan,
+    lane: Lane,
     parts: Parts,
 }
 
@@ -161,9 +163,9 @@ impl<C: Curve> ScalarRecoding<C> for Cpu {
     }
 
     fn recode(&self, plan: &Plan, scalars: Scalars<'_, Self>) -> Result<SplitScalars> {
-        let len = match &scalars {
-            Scalars::Canonical(buf) => buf.len(),
-            Scalars::Mont(buf) => buf.len(),
+        let (lane, len) = match &scalars {
+            Scalars::Canonical(buf) => (buf.lane(), buf.len()),
+            Scalars::Mont(buf) => (buf.lane(), buf.len()),
         };
         if len > plan.0.scalars {
             return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {} at most", plan.0.scalars)));
@@ -172,7 +174,7 @@ impl<C: Curve> ScalarRecoding<C> for Cpu {
             Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k)?,
             Scalars::Mont(buf) => split_all::<C, _>(buf.as_slice(), |k| C::canonical(C::from_mont(k)))?,
         };
-        Ok(SplitScalars { plan: plan.clone(), parts })
+        Ok(SplitScalars { plan: plan.clone(), lane, parts })
     }
 }
 
@@ -195,6 +197,7 @@ impl<G: Group> Msm<G> for Cpu {
             Some(later) => Held::There(later),
             None => Held::Here(Points::load("load", self.simd, points)?),
         };
+        self.count(Ends::Up(lane), bytes as usize);
         let _bytes = Holding::of(&self.points[lane.0], bytes);
         Ok(Bases { plan: plan.clone(), set, points, _bytes })
     }
@@ -212,7 +215,7 @@ impl<G: Group> Msm<G> for Cpu {
                 self.sum_in_pieces::<G>(points, piece, first, &digits.parts)
             }
         };
-        Ok(Pending::ready(sum?))
+        Ok(self.handed(digits.lane, size_of::<G::Point>(), sum?))
     }
 }
 
