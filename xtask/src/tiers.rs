@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary circuits cpu damage engine fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
+        files: "binary circuits cpu damage engine fflonk field files fourier graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
                 properties replays service wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
