@@ -290,7 +290,7 @@ fn defined_grid(mut data: Vec<[f64; 2]>, sides: &[usize], direction: Direction) 
     let mut below = data.len();
     for &side in sides {
         below /= side;
-        for start in (0..data.len()).filter(|at| at / below % side == 0) {
+        for start in (0..data.len()).filter(|at| (at / below).is_multiple_of(side)) {
             let column: Vec<[f64; 2]> = (0..side).map(|i| data[start + i * below]).collect();
             for k in 0..side {
                 data[start + k * below] = naive::dft_at(&column, direction, k);
