@@ -53,7 +53,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers helpers hostile_keys lagrange little newcomer outputs pictures porep program prove \
+        files: "bad_input beside builds check exit_status fabric fft generators hash headers helpers hostile_keys lagrange little newcomer outputs pictures porep program prove \
                 recordings reduce run serve sort sumcheck vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
