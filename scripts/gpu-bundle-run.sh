@@ -218,6 +218,8 @@ ntt_products::Bn254 8 6 one 1 8
 ntt::Bn254 8 6 one 1 8
 ntt::Goldilocks 8 6 one 1 8
 ntt::BabyBear 8 6 one 1 8
+fft::Complex32 8 6 all 1 8
+fft::Complex64 8 6 all 1 8
 poseidon::Bls12_381 6 4 one 1 8
 poseidon::Bn254 6 4 one 1 8
 sort 8 6 all,one 4 16

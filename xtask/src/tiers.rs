@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary circuits cpu damage engine fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
+        files: "binary circuits cpu damage engine fflonk field files fourier graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
                 properties replays service wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
@@ -53,7 +53,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input beside builds check exit_status fabric generators hash headers helpers hostile_keys lagrange little newcomer outputs pictures porep program prove \
+        files: "bad_input beside builds check exit_status fabric fft generators hash headers helpers hostile_keys lagrange little newcomer outputs pictures porep program prove \
                 recordings reduce run serve sort sumcheck vector wait",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },

@@ -7,6 +7,7 @@ mod bars;
 mod bound;
 mod chart;
 mod fabric;
+mod fft;
 mod lagrange;
 mod made;
 mod measure;
@@ -54,6 +55,10 @@ enum Bench {
                             tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift\n  \
                             tandem bench ntt --log-n 24 --as spread,cube --exchange nvlink,host")]
     Ntt(ntt::NttBench),
+    /// Discrete Fourier transforms of complex numbers, each dealt to all devices
+    #[command(after_help = "Examples:\n  tandem bench fft --log-n 16..20\n  \
+                            tandem bench fft --precision f64 --log-n 20 --device sim:4 --lanes 2")]
+    Fft(fft::FftBench),
     /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest
     #[command(
         after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \
@@ -177,6 +182,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
     match &command.what {
         Bench::Fabric(what) => fabric::run(session, what),
         Bench::Ntt(options) => ntt::run(session, options),
+        Bench::Fft(args) => fft::run(session, args),
         Bench::Msm(args) => msm::run(session, args),
         Bench::Poseidon { function, tree, pinned, options } => {
             poseidon::run(session, options, function, (*tree, *pinned))
@@ -227,6 +233,7 @@ impl Command {
             }
             Bench::Porep(a) => a.json.as_ref(),
             Bench::Ntt(a) => a.json.as_ref(),
+            Bench::Fft(a) => a.json.as_ref(),
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
             Bench::Sort(a) => a.json.as_ref(),
@@ -245,6 +252,7 @@ impl Command {
             Bench::Fabric(what) => &what.options().0.plot,
             Bench::Reduce(a) => &a.shared.options.sweep.calls.plot,
             Bench::Ntt(a) => &a.plot,
+            Bench::Fft(a) => &a.plot,
             Bench::Sort(a) => &a.plot,
             Bench::Porep(_) => return None,
             Bench::Serve(a) => &a.plot,

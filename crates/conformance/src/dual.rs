@@ -1,5 +1,6 @@
 //! Two backends as one.
 
+mod fft;
 mod sumcheck;
 
 use std::ops::Range;

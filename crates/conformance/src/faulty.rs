@@ -1,5 +1,6 @@
 //! A backend that is wrong in one way, to show that the suite and [`Dual`](crate::Dual) notice.
 
+mod ntt;
 mod points;
 mod poseidon;
 mod rows;
@@ -14,10 +15,9 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::{Moved, Recorder},
-    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Dealt, Direction, Element, Error, Gather, Group,
-    HostBuf, HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
-    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, SpMv, Span, SpanId, SparseRows, Stored,
-    Timeline, VecOps, Wire,
+    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Dealt, Element, Error, Gather, Group, HostBuf, HostData,
+    Info, Lane, Mont, Msm, MsmRequest, Pending, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan,
+    SpMv, Span, SpanId, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -191,6 +191,22 @@ faults! {
         /// `ntt_spread` takes shards that are not of one length.
         NttShards,
     }
+    fft {
+        /// The exponents have the other sign: what is transformed are the conjugates.
+        FftSign,
+        /// The inverse has a factor of 2/n.
+        FftScale,
+        /// The last value is an eighth too large.
+        FftValue,
+        /// What is not finite becomes 1.
+        FftFinite,
+        /// Transforms of lengths that are no power of two are accepted.
+        FftLength,
+        /// The first value of the last shard is an eighth too large.
+        FftSpread,
+        /// `fft_spread` takes shards that are not of one length.
+        FftShards,
+    }
     spmv {
         /// `spmv` changes a bit.
         Spmv,
@@ -360,66 +376,6 @@ impl<R: Recorder> Recorder for NoEnds<R> {
     fn end(&self, _: SpanId, _: Moved) {}
     fn take(&self) -> Result<Vec<Span>> {
         self.0.take()
-    }
-}
-
-impl<F: NttField> Ntt<F> for Faulty {
-    fn ntt_batch(&self, data: &mut cpu::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
-        let done = Ntt::<F>::ntt_batch(&self.cpu, data, count, op);
-        if self.fault == Fault::NttLength && !data.len().is_power_of_two() {
-            return Ok(());
-        }
-        let zero = tandem_ops::Coset::Shift(F::Element::default());
-        if self.fault == Fault::NttCosetOfZero && op.coset == zero && data.len().is_power_of_two() {
-            return Ok(());
-        }
-        self.flip(Fault::Ntt, data)?;
-        if count > 1 {
-            self.flip(Fault::NttBatch, data)?;
-        }
-        let reversed = op.input == Order::BitReversed && op.output == Order::BitReversed;
-        if op.direction == Direction::Inverse && op.coset == tandem_ops::Coset::Odd && reversed && data.len() == 1 << 12
-        {
-            self.flip(Fault::NttOneForm, data)?;
-        }
-        done
-    }
-}
-
-impl<C: Curve> NttProducts<C> for Faulty {
-    fn ntt_of_product(&self, a: &cpu::Buf<Mont>, b: &cpu::Buf<Mont>, op: NttOp) -> Result<cpu::Buf<Mont>> {
-        let mut product = NttProducts::<C>::ntt_of_product(&self.cpu, a, b, op)?;
-        self.flip(Fault::NttOfProduct, &mut product)?;
-        Ok(product)
-    }
-    fn product_less_ntt(
-        &self,
-        a: &cpu::Buf<Mont>,
-        b: &cpu::Buf<Mont>,
-        c: cpu::Buf<Mont>,
-        op: NttOp,
-    ) -> Result<cpu::Buf<Mont>> {
-        let mut less = NttProducts::<C>::product_less_ntt(&self.cpu, a, b, c, op)?;
-        self.flip(Fault::ProductLessNtt, &mut less)?;
-        Ok(less)
-    }
-}
-
-impl<F: NttField> NttSpread<F> for Faulty {
-    fn ntt_spread(&self, shards: &mut [&mut cpu::Buf<F::Element>], op: NttOp<F::Element>) -> Result<()> {
-        let done = NttSpread::<F>::ntt_spread(&self.cpu, shards, op);
-        if self.fault == Fault::NttShards && shards.iter().any(|shard| shard.len() != shards[0].len()) {
-            return Ok(());
-        }
-        if let [.., last] = shards {
-            if last.len() > 1 {
-                self.flip(Fault::NttSpread, last)?;
-            }
-        }
-        done
-    }
-    fn ntt_lanes(&self, log_n: u32) -> usize {
-        NttSpread::<F>::ntt_lanes(&self.cpu, log_n)
     }
 }
 

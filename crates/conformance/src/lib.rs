@@ -219,6 +219,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, fft, Complex32, Complex64);
             $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
@@ -235,6 +236,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, fft, Complex32, Complex64);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {
@@ -260,7 +262,7 @@ macro_rules! suite {
     };
 }
 
-/// The curves and fields that a suite runs on.
+/// The curves, fields and complex numbers that a suite runs on.
 pub mod fields {
-    pub use tandem_ops::{BabyBear, Bls12_381, Bn254, Goldilocks};
+    pub use tandem_ops::{BabyBear, Bls12_381, Bn254, Complex32, Complex64, Goldilocks};
 }

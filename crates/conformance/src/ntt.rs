@@ -1,6 +1,7 @@
 //! The number-theoretic transform, in all its forms.
 
 mod cube;
+pub(crate) mod fft;
 mod products;
 mod spread;
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
-    cpu::Cpu, sumcheck, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Goldilocks,
-    Goldilocks2, Lane, Mont, Ntt, NttOp, NttSpread, Order, PlonkRows, PointNtt, Poseidon, ProofBackend, Reduce, Scan,
-    Sort, Sumcheck,
+    cpu::Cpu, sumcheck, Backend, BatchInverse, Bn254, Complex32, Coset, DeviceKind, Direction, Error, Fft, Gather,
+    Goldilocks, Goldilocks2, Lane, Mont, Ntt, NttOp, NttSpread, Order, PlonkRows, PointNtt, Poseidon, ProofBackend,
+    Reduce, Scan, Sort, Sumcheck,
 };
 
 /// All primitives that the suite has parts for.
@@ -16,8 +16,8 @@ impl<B: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything f
 trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + PointNtt<Bn254> + Sumcheck<Bn254> {}
 impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> + PointNtt<Bn254> + Sumcheck<Bn254>> Plonk for B {}
 
-trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
-impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
+trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> + Fft<Complex32> {}
+impl<B: ProofBackend<Bn254> + NttSpread<Bn254> + Fft<Complex32>> Proofs for B {}
 
 trait Sorts: Sort<u32> + Sort<u64> {}
 impl<B: Sort<u32> + Sort<u64>> Sorts for B {}
@@ -61,6 +61,7 @@ parts!(
     ntt_products Bn254,
     ntt_spread Bn254,
     ntt_cube Bn254,
+    fft Complex32,
     spmv Bn254,
     msm Bn254,
     poseidon Bn254,

@@ -334,131 +334,6 @@ pub struct tandem_ntt_scale_args {
     pub reversed: u32,
 }
 
-/// out[i] = base^(i * step) for i below count.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_powers_args {
-    pub out: *mut u32,
-    pub base: u64,
-    pub step: u64,
-    pub count: u64,
-}
-
-/// Fewest and most bits that a pass goes over.
-pub const TANDEM_NTT_SMALL_MIN_LOG_ROWS: i32 = 4;
-
-pub const TANDEM_NTT_SMALL_MAX_LOG_ROWS: i32 = 9;
-
-/// The 2^bits twiddles before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
-/// log_n - low.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_twiddles_args {
-    pub out: *mut u32,
-    pub powers: *const u32,
-    pub order_bits: u32,
-    pub split: u32,
-    pub bits: u32,
-    pub log_rows: u32,
-    pub reversed: u32,
-    pub inverse: u32,
-}
-
-/// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
-/// tandem_ntt_pass_args.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_pass_args {
-    pub input: *const u32,
-    pub output: *mut u32,
-    /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
-    pub powers: *const u32,
-    /// The twiddles between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
-    /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
-    /// lower bits, for the root w of order 2^log_rows or its inverse.
-    pub stages: *const u32,
-    /// What tandem_ntt_small_twiddles_* made for this pass, or null to compute the twiddles before it from the powers.
-    pub twiddles: *const u32,
-    /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
-    pub coset: *const u32,
-    /// All elements are multiplied by it, if `multiply` and there is no table of twiddles.
-    pub scale: u64,
-    pub count: u64,
-    pub order_bits: u32,
-    pub split: u32,
-    pub log_n: u32,
-    pub low: u32,
-    pub log_rows: u32,
-    pub reversed: u32,
-    pub inverse: u32,
-    /// Whether there are twiddles before this pass: it is not the first, or there is a coset or a scale.
-    pub multiply: u32,
-    pub reorder: u32,
-    pub last: u32,
-    /// Whether what was launched before on the stream is the pass before this one, or another one that writes none of the
-    /// tables: blocks may then start while it ends.
-    pub follows: u32,
-}
-
-/// A pass over a shard, as tandem_ntt_spread_args: count is 1.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_spread_args {
-    pub pass: tandem_ntt_small_pass_args,
-    pub targets: [*mut u32; 16],
-    pub log_shards: u32,
-    pub sections_in: u32,
-    pub scatter: u32,
-    pub known_bits: u32,
-    pub known: u32,
-}
-
-/// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_tiny_args {
-    pub data: *mut u32,
-    pub root: u64,
-    pub scale: u64,
-    pub before: u64,
-    pub after: u64,
-    pub count: u64,
-    pub log_n: u32,
-    pub input_reversed: u32,
-    pub output_reversed: u32,
-}
-
-/// The part of one of 2^log_shards shards in the transform of a vector of up to 2^TANDEM_NTT_MAX_LOG_TINY elements, all of which this
-/// device can reach: out_i = scale * after^i * sum of in_j * before^j * root^(i j).
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_tiny_spread_args {
-    pub shards: [*const u32; 16],
-    /// In other memory.
-    pub output: *mut u32,
-    pub root: u64,
-    pub scale: u64,
-    pub before: u64,
-    pub after: u64,
-    pub log_n: u32,
-    pub log_shards: u32,
-    pub shard: u32,
-    pub input_reversed: u32,
-    pub output_reversed: u32,
-}
-
-/// Element i of each of `count` vectors of 2^log_n elements times base^i, by the first 2^split powers of base and its 2^split-th powers.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_ntt_small_scale_args {
-    pub data: *mut u32,
-    pub powers: *const u32,
-    pub count: u64,
-    pub split: u32,
-    pub log_n: u32,
-    pub reversed: u32,
-}
-
 /// The matrix by rows: row i has the entries starts[i] .. starts[i + 1], each a column and an index into values, which
 /// are in Montgomery form times 2^256. `order` holds the numbers of all rows: first those that one thread each does,
 /// then those that one warp each does, then those that one block each does. output[i] = row i times x, whose elements
@@ -604,6 +479,151 @@ pub struct tandem_msm_sum_args {
     /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
     pub rounds: u32,
     pub chunk: u32,
+}
+
+/// out[i] = base^(i * step) for i below count.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_powers_args {
+    pub out: *mut u32,
+    pub base: u64,
+    pub step: u64,
+    pub count: u64,
+}
+
+/// Fewest and most bits that a pass goes over.
+pub const TANDEM_NTT_SMALL_MIN_LOG_ROWS: i32 = 4;
+
+pub const TANDEM_NTT_SMALL_MAX_LOG_ROWS: i32 = 9;
+
+/// The 2^bits twiddles before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
+/// log_n - low.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_twiddles_args {
+    pub out: *mut u32,
+    pub powers: *const u32,
+    pub order_bits: u32,
+    pub split: u32,
+    pub bits: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub inverse: u32,
+}
+
+/// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
+/// tandem_ntt_pass_args.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_pass_args {
+    pub input: *const u32,
+    pub output: *mut u32,
+    /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many; of complex numbers in doubles.
+    pub powers: *const u32,
+    /// The twiddles between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
+    /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
+    /// lower bits, for the root w of order 2^log_rows or its inverse.
+    pub stages: *const u32,
+    /// What tandem_ntt_small_twiddles_* made for this pass, or null to compute the twiddles before it from the powers.
+    pub twiddles: *const u32,
+    /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
+    pub coset: *const u32,
+    /// All elements are multiplied by it, if `multiply` and there is no table of twiddles.
+    pub scale: u64,
+    pub count: u64,
+    pub order_bits: u32,
+    pub split: u32,
+    pub log_n: u32,
+    pub low: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub inverse: u32,
+    /// Whether there are twiddles before this pass: it is not the first, or there is a coset or a scale.
+    pub multiply: u32,
+    pub reorder: u32,
+    pub last: u32,
+    /// Whether what was launched before on the stream is the pass before this one, or another one that writes none of the
+    /// tables: blocks may then start while it ends.
+    pub follows: u32,
+}
+
+/// A pass over a shard, as tandem_ntt_spread_args: count is 1.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_spread_args {
+    pub pass: tandem_ntt_small_pass_args,
+    pub targets: [*mut u32; 16],
+    pub log_shards: u32,
+    pub sections_in: u32,
+    pub scatter: u32,
+    pub known_bits: u32,
+    pub known: u32,
+}
+
+/// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_tiny_args {
+    pub data: *mut u32,
+    pub root: u64,
+    pub scale: u64,
+    pub before: u64,
+    pub after: u64,
+    pub count: u64,
+    pub log_n: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// The part of one of 2^log_shards shards in the transform of a vector of up to 2^TANDEM_NTT_MAX_LOG_TINY elements, all of which this
+/// device can reach: out_i = scale * after^i * sum of in_j * before^j * root^(i j).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_tiny_spread_args {
+    pub shards: [*const u32; 16],
+    /// In other memory.
+    pub output: *mut u32,
+    pub root: u64,
+    pub scale: u64,
+    pub before: u64,
+    pub after: u64,
+    pub log_n: u32,
+    pub log_shards: u32,
+    pub shard: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// Element i of each of `count` vectors of 2^log_n elements times base^i, by the first 2^split powers of base and its 2^split-th powers.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_scale_args {
+    pub data: *mut u32,
+    pub powers: *const u32,
+    pub count: u64,
+    pub split: u32,
+    pub log_n: u32,
+    pub reversed: u32,
+}
+
+/// Of complex numbers the parts of 2^log_shards shards in transforms of 2^log_n numbers, at most 2^TANDEM_NTT_MAX_LOG_TINY, all of which this device can
+/// reach: out_k = scale * sum of in_j * root^(j k), or of the inverse root. Where there is one shard, it may have `count` vectors.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_sum_args {
+    pub shards: [*const u32; 16],
+    /// In other memory.
+    pub output: *mut u32,
+    /// As in tandem_ntt_small_pass_args.
+    pub powers: *const u32,
+    pub scale: u64,
+    pub count: u64,
+    pub order_bits: u32,
+    pub split: u32,
+    pub log_n: u32,
+    pub log_shards: u32,
+    pub shard: u32,
+    pub inverse: u32,
 }
 
 pub const TANDEM_SORT_LANES: i32 = 8;
@@ -773,32 +793,6 @@ tandem_cuda::native! {
     pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_twiddles_goldilocks(
-        args: *const tandem_ntt_small_twiddles_args,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_ntt_small_twiddles_baby_bear(
-        args: *const tandem_ntt_small_twiddles_args,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_spread_goldilocks(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_tiny_goldilocks(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_tiny_spread_goldilocks(
-        args: *const tandem_ntt_small_tiny_spread_args,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_ntt_small_tiny_spread_baby_bear(
-        args: *const tandem_ntt_small_tiny_spread_args,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_scale_baby_bear(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bn254(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bls12_381(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_poseidon_bn254(args: *const tandem_poseidon_args, stream: tandem_stream) -> i32;
@@ -939,6 +933,46 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_ntt_small_twiddles_goldilocks(
+        args: *const tandem_ntt_small_twiddles_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_goldilocks(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_goldilocks(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_spread_goldilocks(
+        args: *const tandem_ntt_small_tiny_spread_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_twiddles_baby_bear(
+        args: *const tandem_ntt_small_twiddles_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_spread_baby_bear(
+        args: *const tandem_ntt_small_tiny_spread_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_scale_baby_bear(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_twiddles_complex32(
+        args: *const tandem_ntt_small_twiddles_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_pass_complex32(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_complex32(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_twiddles_complex64(
+        args: *const tandem_ntt_small_twiddles_args,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_ntt_small_pass_complex64(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_complex64(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_sum_complex32(args: *const tandem_ntt_small_sum_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_sum_complex64(args: *const tandem_ntt_small_sum_args, stream: tandem_stream) -> i32;
     pub fn tandem_sort_u32_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
     pub fn tandem_sort_u32(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
     pub fn tandem_sort_u64_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
@@ -1169,6 +1203,87 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<tandem_spmv_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_spmv_args, starts) == 0);
+    assert!(core::mem::offset_of!(tandem_spmv_args, column) == 8);
+    assert!(core::mem::offset_of!(tandem_spmv_args, value) == 16);
+    assert!(core::mem::offset_of!(tandem_spmv_args, values) == 24);
+    assert!(core::mem::offset_of!(tandem_spmv_args, order) == 32);
+    assert!(core::mem::offset_of!(tandem_spmv_args, rows) == 40);
+    assert!(core::mem::offset_of!(tandem_spmv_args, thread_rows) == 48);
+    assert!(core::mem::offset_of!(tandem_spmv_args, warp_rows) == 56);
+    assert!(core::mem::offset_of!(tandem_spmv_args, x) == 64);
+    assert!(core::mem::offset_of!(tandem_spmv_args, output) == 72);
+    assert!(core::mem::offset_of!(tandem_spmv_args, output_length) == 80);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_poseidon_args>() == 56);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, input) == 0);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, output) == 8);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, table) == 16);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, hashes) == 24);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, width) == 32);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, full_rounds) == 36);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, partial_rounds) == 40);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, block) == 44);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, integers) == 48);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_reduce_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_reduce_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_reduce_args, groups) == 8);
+    assert!(core::mem::offset_of!(tandem_reduce_args, too_large) == 16);
+    assert!(core::mem::offset_of!(tandem_reduce_args, n) == 24);
+    assert!(core::mem::offset_of!(tandem_reduce_args, first) == 32);
+    assert!(core::mem::offset_of!(tandem_reduce_args, op) == 40);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_shape>() == 48);
+    assert!(core::mem::offset_of!(tandem_msm_shape, scalars) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
+    assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
+    assert!(core::mem::offset_of!(tandem_msm_shape, step_bits) == 16);
+    assert!(core::mem::offset_of!(tandem_msm_shape, window_positions) == 20);
+    assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
+    assert!(core::mem::offset_of!(tandem_msm_shape, table_levels) == 28);
+    assert!(core::mem::offset_of!(tandem_msm_shape, levels_per_window) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_shape, carry_free_windows) == 36);
+    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 40);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_digits_args>() == 80);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_table_args>() == 64);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 56);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_sum_args>() == 104);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 72);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 80);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 88);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 96);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 100);
+};
+
+const _: () = {
     assert!(size_of::<tandem_ntt_small_powers_args>() == 32);
     assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, out) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, base) == 8);
@@ -1261,84 +1376,18 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_spmv_args>() == 88);
-    assert!(core::mem::offset_of!(tandem_spmv_args, starts) == 0);
-    assert!(core::mem::offset_of!(tandem_spmv_args, column) == 8);
-    assert!(core::mem::offset_of!(tandem_spmv_args, value) == 16);
-    assert!(core::mem::offset_of!(tandem_spmv_args, values) == 24);
-    assert!(core::mem::offset_of!(tandem_spmv_args, order) == 32);
-    assert!(core::mem::offset_of!(tandem_spmv_args, rows) == 40);
-    assert!(core::mem::offset_of!(tandem_spmv_args, thread_rows) == 48);
-    assert!(core::mem::offset_of!(tandem_spmv_args, warp_rows) == 56);
-    assert!(core::mem::offset_of!(tandem_spmv_args, x) == 64);
-    assert!(core::mem::offset_of!(tandem_spmv_args, output) == 72);
-    assert!(core::mem::offset_of!(tandem_spmv_args, output_length) == 80);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_poseidon_args>() == 56);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, input) == 0);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, output) == 8);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, table) == 16);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, hashes) == 24);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, width) == 32);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, full_rounds) == 36);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, partial_rounds) == 40);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, block) == 44);
-    assert!(core::mem::offset_of!(tandem_poseidon_args, integers) == 48);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_reduce_args>() == 48);
-    assert!(core::mem::offset_of!(tandem_reduce_args, data) == 0);
-    assert!(core::mem::offset_of!(tandem_reduce_args, groups) == 8);
-    assert!(core::mem::offset_of!(tandem_reduce_args, too_large) == 16);
-    assert!(core::mem::offset_of!(tandem_reduce_args, n) == 24);
-    assert!(core::mem::offset_of!(tandem_reduce_args, first) == 32);
-    assert!(core::mem::offset_of!(tandem_reduce_args, op) == 40);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_msm_shape>() == 48);
-    assert!(core::mem::offset_of!(tandem_msm_shape, scalars) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
-    assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
-    assert!(core::mem::offset_of!(tandem_msm_shape, step_bits) == 16);
-    assert!(core::mem::offset_of!(tandem_msm_shape, window_positions) == 20);
-    assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
-    assert!(core::mem::offset_of!(tandem_msm_shape, table_levels) == 28);
-    assert!(core::mem::offset_of!(tandem_msm_shape, levels_per_window) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_shape, carry_free_windows) == 36);
-    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 40);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_msm_digits_args>() == 80);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 56);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 64);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 72);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_msm_table_args>() == 64);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 56);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_msm_sum_args>() == 104);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 56);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 64);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 72);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 80);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 88);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 96);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 100);
+    assert!(size_of::<tandem_ntt_small_sum_args>() == 184);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, shards) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, output) == 128);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, powers) == 136);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, scale) == 144);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, count) == 152);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, order_bits) == 160);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, split) == 164);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, log_n) == 168);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, log_shards) == 172);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, shard) == 176);
+    assert!(core::mem::offset_of!(tandem_ntt_small_sum_args, inverse) == 180);
 };
 
 const _: () = {

@@ -88,3 +88,15 @@ fn small_fields_agree_with_arkworks() {
     file[end - 8] ^= 1;
     assert_eq!(run(&program, &file, "host_ntt_wrong.bin").status.code(), Some(1));
 }
+
+#[test]
+fn complex_numbers_agree_with_the_definition() {
+    let program = compile("ntt_complex.cpp", "host_ntt_complex", &[]);
+    let output = std::process::Command::new(&program).output().unwrap();
+    assert!(output.status.success(), "a value is off");
+    // Both precisions, five sizes, a hundred of each.
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "1000\n");
+    // A wrong value must be found.
+    let wrong = std::process::Command::new(&program).arg("wrong").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
+}

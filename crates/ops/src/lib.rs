@@ -44,7 +44,7 @@ pub use field::{FieldId, NttField};
 pub use gather::Gather;
 pub use host::{HostBuf, HostMemory};
 pub use msm::{DealtScalars, Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm, SumBytes};
-pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
+pub use ntt::{Complex, Coset, Direction, Fft, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use plonk_rows::{PlonkRows, QuotientAt, QuotientRows};
 pub use point_ntt::PointNtt;
@@ -57,7 +57,9 @@ pub use stored::{Later, Loaded, Outside, Stored};
 pub use sumcheck::{Sumcheck, SumcheckField, SumcheckProof};
 pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
-pub use wire::{BabyBear, Canonical, Goldilocks, Goldilocks2, Mont, Mont2, Point, Unaligned, Wire};
+pub use wire::{
+    BabyBear, Canonical, Complex32, Complex64, Goldilocks, Goldilocks2, Mont, Mont2, Point, Unaligned, Wire,
+};
 
 /// Everything that proofs over `C` ask of a backend, of all proof systems.
 pub trait ProofBackend<C: Curve>:

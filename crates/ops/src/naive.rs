@@ -53,6 +53,33 @@ pub fn ntt<F: NttField>(input: &[F::Ark], op: NttOp<F::Element>) -> Option<Vec<F
     Some(output)
 }
 
+/// Value `index` of the discrete Fourier transform of these complex numbers, each its real and its imaginary part.
+pub fn dft_at(input: &[[f64; 2]], direction: Direction, index: usize) -> [f64; 2] {
+    dft_part(input.iter().copied(), 0, input.len(), direction, index)
+}
+
+/// What numbers `first`, `first` + 1, .. of `n` add to that value: the direct sum. n is a power of two, so that angles are exact fractions of a turn;
+/// in radians, and as cosine and sine, they are off by 7 * 2^-53.
+pub fn dft_part(
+    part: impl Iterator<Item = [f64; 2]>,
+    first: usize,
+    n: usize,
+    direction: Direction,
+    index: usize,
+) -> [f64; 2] {
+    let (turn, scale) = match direction {
+        Direction::Forward => (-std::f64::consts::TAU, 1.0),
+        Direction::Inverse => (std::f64::consts::TAU, 1.0 / n as f64),
+    };
+    let product = |(j, [re, im]): (usize, [f64; 2])| {
+        let part = ((first + j) as u128 * index as u128 % n as u128) as f64 / n as f64;
+        let (sin, cos) = (turn * if part > 0.5 { part - 1.0 } else { part }).sin_cos();
+        [re * cos - im * sin, re * sin + im * cos]
+    };
+    let products: Vec<[f64; 2]> = part.enumerate().map(product).collect();
+    [0, 1].map(|i| scale * float_sum(products.iter().map(|product| product[i])))
+}
+
 /// The inverse of `x` by Fermat's little theorem, x^(p - 2); of zero, zero.
 pub fn inverse<F: PrimeField>(x: F) -> F {
     // p is odd and above 2, so that nothing is borrowed.

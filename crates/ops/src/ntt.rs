@@ -1,8 +1,10 @@
 //! The number-theoretic transform: evaluation and interpolation over a group of roots of unity.
 
 pub mod cube;
+pub mod fft;
 pub mod spread;
 
+pub use fft::{Complex, Fft};
 pub use spread::{NttSpread, Spread, MAX_SHARDS};
 
 use crate::{Backend, Buffer, Curve, Error, Mont, NttField, Result, VecOps};

@@ -44,6 +44,26 @@ pub struct Goldilocks2(pub [u64; 2]);
 #[repr(transparent)]
 pub struct BabyBear(pub u32);
 
+/// Two numbers of 32 bits as a complex one: the real part, then the imaginary one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Pod, Zeroable, Zeroize)]
+#[repr(C)]
+pub struct Complex32 {
+    /// The real part.
+    pub re: f32,
+    /// The imaginary part.
+    pub im: f32,
+}
+
+/// Two numbers of 64 bits as a complex one: the real part, then the imaginary one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Pod, Zeroable, Zeroize)]
+#[repr(C)]
+pub struct Complex64 {
+    /// The real part.
+    pub re: f64,
+    /// The imaginary part.
+    pub im: f64,
+}
+
 /// An affine point: the Montgomery limbs of x, then of y; over Fp2 each is c0, then c1. Infinity is all zero
 /// (no curve here has a point at (0, 0)). `LIMBS` is 8, 12, 16 or 24.
 #[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable, Zeroize)]

@@ -40,7 +40,7 @@ const UNITS: [Unit; 4] = [
     Unit {
         krate: "crates/ops-cuda",
         header: "tandem_ops.h",
-        parts: &["tandem_ops_sort.h", "tandem_ops_sumcheck.h"],
+        parts: &["tandem_ops_ntt_small.h", "tandem_ops_sort.h", "tandem_ops_sumcheck.h"],
         imports: &[CUDA],
     },
 ];

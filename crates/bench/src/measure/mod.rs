@@ -1,5 +1,6 @@
 //! What is measured, and how: everything lies where it is worked on, results are checked, and only then times are told.
 
+pub(crate) mod fft;
 pub(crate) mod lagrange;
 pub(crate) mod msm;
 pub(crate) mod ntt;

@@ -157,6 +157,73 @@ static_assert(offsetof(tandem_ntt_scale_args, split) == 16, "tandem_ntt_scale_ar
 static_assert(offsetof(tandem_ntt_scale_args, log_n) == 20, "tandem_ntt_scale_args.log_n");
 static_assert(offsetof(tandem_ntt_scale_args, reversed) == 24, "tandem_ntt_scale_args.reversed");
 
+static_assert(sizeof(tandem_spmv_args) == 88, "size of tandem_spmv_args");
+static_assert(offsetof(tandem_spmv_args, starts) == 0, "tandem_spmv_args.starts");
+static_assert(offsetof(tandem_spmv_args, column) == 8, "tandem_spmv_args.column");
+static_assert(offsetof(tandem_spmv_args, value) == 16, "tandem_spmv_args.value");
+static_assert(offsetof(tandem_spmv_args, values) == 24, "tandem_spmv_args.values");
+static_assert(offsetof(tandem_spmv_args, order) == 32, "tandem_spmv_args.order");
+static_assert(offsetof(tandem_spmv_args, rows) == 40, "tandem_spmv_args.rows");
+static_assert(offsetof(tandem_spmv_args, thread_rows) == 48, "tandem_spmv_args.thread_rows");
+static_assert(offsetof(tandem_spmv_args, warp_rows) == 56, "tandem_spmv_args.warp_rows");
+static_assert(offsetof(tandem_spmv_args, x) == 64, "tandem_spmv_args.x");
+static_assert(offsetof(tandem_spmv_args, output) == 72, "tandem_spmv_args.output");
+static_assert(offsetof(tandem_spmv_args, output_length) == 80, "tandem_spmv_args.output_length");
+
+static_assert(sizeof(tandem_poseidon_args) == 56, "size of tandem_poseidon_args");
+static_assert(offsetof(tandem_poseidon_args, input) == 0, "tandem_poseidon_args.input");
+static_assert(offsetof(tandem_poseidon_args, output) == 8, "tandem_poseidon_args.output");
+static_assert(offsetof(tandem_poseidon_args, table) == 16, "tandem_poseidon_args.table");
+static_assert(offsetof(tandem_poseidon_args, hashes) == 24, "tandem_poseidon_args.hashes");
+static_assert(offsetof(tandem_poseidon_args, width) == 32, "tandem_poseidon_args.width");
+static_assert(offsetof(tandem_poseidon_args, full_rounds) == 36, "tandem_poseidon_args.full_rounds");
+static_assert(offsetof(tandem_poseidon_args, partial_rounds) == 40, "tandem_poseidon_args.partial_rounds");
+static_assert(offsetof(tandem_poseidon_args, block) == 44, "tandem_poseidon_args.block");
+static_assert(offsetof(tandem_poseidon_args, integers) == 48, "tandem_poseidon_args.integers");
+
+static_assert(sizeof(tandem_reduce_args) == 48, "size of tandem_reduce_args");
+static_assert(offsetof(tandem_reduce_args, data) == 0, "tandem_reduce_args.data");
+static_assert(offsetof(tandem_reduce_args, groups) == 8, "tandem_reduce_args.groups");
+static_assert(offsetof(tandem_reduce_args, too_large) == 16, "tandem_reduce_args.too_large");
+static_assert(offsetof(tandem_reduce_args, n) == 24, "tandem_reduce_args.n");
+static_assert(offsetof(tandem_reduce_args, first) == 32, "tandem_reduce_args.first");
+static_assert(offsetof(tandem_reduce_args, op) == 40, "tandem_reduce_args.op");
+
+static_assert(sizeof(tandem_msm_shape) == 48, "size of tandem_msm_shape");
+static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
+static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
+static_assert(offsetof(tandem_msm_shape, windows) == 12, "tandem_msm_shape.windows");
+static_assert(offsetof(tandem_msm_shape, step_bits) == 16, "tandem_msm_shape.step_bits");
+static_assert(offsetof(tandem_msm_shape, window_positions) == 20, "tandem_msm_shape.window_positions");
+static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
+static_assert(offsetof(tandem_msm_shape, table_levels) == 28, "tandem_msm_shape.table_levels");
+static_assert(offsetof(tandem_msm_shape, levels_per_window) == 32, "tandem_msm_shape.levels_per_window");
+static_assert(offsetof(tandem_msm_shape, carry_free_windows) == 36, "tandem_msm_shape.carry_free_windows");
+static_assert(offsetof(tandem_msm_shape, index_bits) == 40, "tandem_msm_shape.index_bits");
+
+static_assert(sizeof(tandem_msm_digits_args) == 80, "size of tandem_msm_digits_args");
+static_assert(offsetof(tandem_msm_digits_args, shape) == 0, "tandem_msm_digits_args.shape");
+static_assert(offsetof(tandem_msm_digits_args, scalars) == 48, "tandem_msm_digits_args.scalars");
+static_assert(offsetof(tandem_msm_digits_args, montgomery) == 56, "tandem_msm_digits_args.montgomery");
+static_assert(offsetof(tandem_msm_digits_args, entries) == 64, "tandem_msm_digits_args.entries");
+static_assert(offsetof(tandem_msm_digits_args, offsets) == 72, "tandem_msm_digits_args.offsets");
+
+static_assert(sizeof(tandem_msm_table_args) == 64, "size of tandem_msm_table_args");
+static_assert(offsetof(tandem_msm_table_args, shape) == 0, "tandem_msm_table_args.shape");
+static_assert(offsetof(tandem_msm_table_args, points) == 48, "tandem_msm_table_args.points");
+static_assert(offsetof(tandem_msm_table_args, table) == 56, "tandem_msm_table_args.table");
+
+static_assert(sizeof(tandem_msm_sum_args) == 104, "size of tandem_msm_sum_args");
+static_assert(offsetof(tandem_msm_sum_args, shape) == 0, "tandem_msm_sum_args.shape");
+static_assert(offsetof(tandem_msm_sum_args, first) == 48, "tandem_msm_sum_args.first");
+static_assert(offsetof(tandem_msm_sum_args, points) == 56, "tandem_msm_sum_args.points");
+static_assert(offsetof(tandem_msm_sum_args, table) == 64, "tandem_msm_sum_args.table");
+static_assert(offsetof(tandem_msm_sum_args, entries) == 72, "tandem_msm_sum_args.entries");
+static_assert(offsetof(tandem_msm_sum_args, offsets) == 80, "tandem_msm_sum_args.offsets");
+static_assert(offsetof(tandem_msm_sum_args, sums) == 88, "tandem_msm_sum_args.sums");
+static_assert(offsetof(tandem_msm_sum_args, rounds) == 96, "tandem_msm_sum_args.rounds");
+static_assert(offsetof(tandem_msm_sum_args, chunk) == 100, "tandem_msm_sum_args.chunk");
+
 static_assert(sizeof(tandem_ntt_small_powers_args) == 32, "size of tandem_ntt_small_powers_args");
 static_assert(offsetof(tandem_ntt_small_powers_args, out) == 0, "tandem_ntt_small_powers_args.out");
 static_assert(offsetof(tandem_ntt_small_powers_args, base) == 8, "tandem_ntt_small_powers_args.base");
@@ -235,72 +302,18 @@ static_assert(offsetof(tandem_ntt_small_scale_args, split) == 24, "tandem_ntt_sm
 static_assert(offsetof(tandem_ntt_small_scale_args, log_n) == 28, "tandem_ntt_small_scale_args.log_n");
 static_assert(offsetof(tandem_ntt_small_scale_args, reversed) == 32, "tandem_ntt_small_scale_args.reversed");
 
-static_assert(sizeof(tandem_spmv_args) == 88, "size of tandem_spmv_args");
-static_assert(offsetof(tandem_spmv_args, starts) == 0, "tandem_spmv_args.starts");
-static_assert(offsetof(tandem_spmv_args, column) == 8, "tandem_spmv_args.column");
-static_assert(offsetof(tandem_spmv_args, value) == 16, "tandem_spmv_args.value");
-static_assert(offsetof(tandem_spmv_args, values) == 24, "tandem_spmv_args.values");
-static_assert(offsetof(tandem_spmv_args, order) == 32, "tandem_spmv_args.order");
-static_assert(offsetof(tandem_spmv_args, rows) == 40, "tandem_spmv_args.rows");
-static_assert(offsetof(tandem_spmv_args, thread_rows) == 48, "tandem_spmv_args.thread_rows");
-static_assert(offsetof(tandem_spmv_args, warp_rows) == 56, "tandem_spmv_args.warp_rows");
-static_assert(offsetof(tandem_spmv_args, x) == 64, "tandem_spmv_args.x");
-static_assert(offsetof(tandem_spmv_args, output) == 72, "tandem_spmv_args.output");
-static_assert(offsetof(tandem_spmv_args, output_length) == 80, "tandem_spmv_args.output_length");
-
-static_assert(sizeof(tandem_poseidon_args) == 56, "size of tandem_poseidon_args");
-static_assert(offsetof(tandem_poseidon_args, input) == 0, "tandem_poseidon_args.input");
-static_assert(offsetof(tandem_poseidon_args, output) == 8, "tandem_poseidon_args.output");
-static_assert(offsetof(tandem_poseidon_args, table) == 16, "tandem_poseidon_args.table");
-static_assert(offsetof(tandem_poseidon_args, hashes) == 24, "tandem_poseidon_args.hashes");
-static_assert(offsetof(tandem_poseidon_args, width) == 32, "tandem_poseidon_args.width");
-static_assert(offsetof(tandem_poseidon_args, full_rounds) == 36, "tandem_poseidon_args.full_rounds");
-static_assert(offsetof(tandem_poseidon_args, partial_rounds) == 40, "tandem_poseidon_args.partial_rounds");
-static_assert(offsetof(tandem_poseidon_args, block) == 44, "tandem_poseidon_args.block");
-static_assert(offsetof(tandem_poseidon_args, integers) == 48, "tandem_poseidon_args.integers");
-
-static_assert(sizeof(tandem_reduce_args) == 48, "size of tandem_reduce_args");
-static_assert(offsetof(tandem_reduce_args, data) == 0, "tandem_reduce_args.data");
-static_assert(offsetof(tandem_reduce_args, groups) == 8, "tandem_reduce_args.groups");
-static_assert(offsetof(tandem_reduce_args, too_large) == 16, "tandem_reduce_args.too_large");
-static_assert(offsetof(tandem_reduce_args, n) == 24, "tandem_reduce_args.n");
-static_assert(offsetof(tandem_reduce_args, first) == 32, "tandem_reduce_args.first");
-static_assert(offsetof(tandem_reduce_args, op) == 40, "tandem_reduce_args.op");
-
-static_assert(sizeof(tandem_msm_shape) == 48, "size of tandem_msm_shape");
-static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
-static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
-static_assert(offsetof(tandem_msm_shape, windows) == 12, "tandem_msm_shape.windows");
-static_assert(offsetof(tandem_msm_shape, step_bits) == 16, "tandem_msm_shape.step_bits");
-static_assert(offsetof(tandem_msm_shape, window_positions) == 20, "tandem_msm_shape.window_positions");
-static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
-static_assert(offsetof(tandem_msm_shape, table_levels) == 28, "tandem_msm_shape.table_levels");
-static_assert(offsetof(tandem_msm_shape, levels_per_window) == 32, "tandem_msm_shape.levels_per_window");
-static_assert(offsetof(tandem_msm_shape, carry_free_windows) == 36, "tandem_msm_shape.carry_free_windows");
-static_assert(offsetof(tandem_msm_shape, index_bits) == 40, "tandem_msm_shape.index_bits");
-
-static_assert(sizeof(tandem_msm_digits_args) == 80, "size of tandem_msm_digits_args");
-static_assert(offsetof(tandem_msm_digits_args, shape) == 0, "tandem_msm_digits_args.shape");
-static_assert(offsetof(tandem_msm_digits_args, scalars) == 48, "tandem_msm_digits_args.scalars");
-static_assert(offsetof(tandem_msm_digits_args, montgomery) == 56, "tandem_msm_digits_args.montgomery");
-static_assert(offsetof(tandem_msm_digits_args, entries) == 64, "tandem_msm_digits_args.entries");
-static_assert(offsetof(tandem_msm_digits_args, offsets) == 72, "tandem_msm_digits_args.offsets");
-
-static_assert(sizeof(tandem_msm_table_args) == 64, "size of tandem_msm_table_args");
-static_assert(offsetof(tandem_msm_table_args, shape) == 0, "tandem_msm_table_args.shape");
-static_assert(offsetof(tandem_msm_table_args, points) == 48, "tandem_msm_table_args.points");
-static_assert(offsetof(tandem_msm_table_args, table) == 56, "tandem_msm_table_args.table");
-
-static_assert(sizeof(tandem_msm_sum_args) == 104, "size of tandem_msm_sum_args");
-static_assert(offsetof(tandem_msm_sum_args, shape) == 0, "tandem_msm_sum_args.shape");
-static_assert(offsetof(tandem_msm_sum_args, first) == 48, "tandem_msm_sum_args.first");
-static_assert(offsetof(tandem_msm_sum_args, points) == 56, "tandem_msm_sum_args.points");
-static_assert(offsetof(tandem_msm_sum_args, table) == 64, "tandem_msm_sum_args.table");
-static_assert(offsetof(tandem_msm_sum_args, entries) == 72, "tandem_msm_sum_args.entries");
-static_assert(offsetof(tandem_msm_sum_args, offsets) == 80, "tandem_msm_sum_args.offsets");
-static_assert(offsetof(tandem_msm_sum_args, sums) == 88, "tandem_msm_sum_args.sums");
-static_assert(offsetof(tandem_msm_sum_args, rounds) == 96, "tandem_msm_sum_args.rounds");
-static_assert(offsetof(tandem_msm_sum_args, chunk) == 100, "tandem_msm_sum_args.chunk");
+static_assert(sizeof(tandem_ntt_small_sum_args) == 184, "size of tandem_ntt_small_sum_args");
+static_assert(offsetof(tandem_ntt_small_sum_args, shards) == 0, "tandem_ntt_small_sum_args.shards");
+static_assert(offsetof(tandem_ntt_small_sum_args, output) == 128, "tandem_ntt_small_sum_args.output");
+static_assert(offsetof(tandem_ntt_small_sum_args, powers) == 136, "tandem_ntt_small_sum_args.powers");
+static_assert(offsetof(tandem_ntt_small_sum_args, scale) == 144, "tandem_ntt_small_sum_args.scale");
+static_assert(offsetof(tandem_ntt_small_sum_args, count) == 152, "tandem_ntt_small_sum_args.count");
+static_assert(offsetof(tandem_ntt_small_sum_args, order_bits) == 160, "tandem_ntt_small_sum_args.order_bits");
+static_assert(offsetof(tandem_ntt_small_sum_args, split) == 164, "tandem_ntt_small_sum_args.split");
+static_assert(offsetof(tandem_ntt_small_sum_args, log_n) == 168, "tandem_ntt_small_sum_args.log_n");
+static_assert(offsetof(tandem_ntt_small_sum_args, log_shards) == 172, "tandem_ntt_small_sum_args.log_shards");
+static_assert(offsetof(tandem_ntt_small_sum_args, shard) == 176, "tandem_ntt_small_sum_args.shard");
+static_assert(offsetof(tandem_ntt_small_sum_args, inverse) == 180, "tandem_ntt_small_sum_args.inverse");
 
 static_assert(sizeof(tandem_sort_args) == 296, "size of tandem_sort_args");
 static_assert(offsetof(tandem_sort_args, first) == 0, "tandem_sort_args.first");

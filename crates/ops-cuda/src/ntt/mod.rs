@@ -4,7 +4,9 @@
 //! twiddles between them. Subgroups and, forward, the odd coset need nothing else; other cosets take a scaling of the
 //! coefficients by powers of the shift.
 
+mod complex;
 mod distributed;
+mod passes;
 mod plan;
 mod products;
 mod small;

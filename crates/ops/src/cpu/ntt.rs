@@ -4,6 +4,7 @@
 //! recursive, so that small transforms stay in the caches. The inverse is the forward transform with the values'
 //! indices negated: sum_i v_i w^(-ij) stands at index -j.
 
+mod complex;
 mod spread;
 mod wide;
 
@@ -11,11 +12,12 @@ use super::simd::Eight;
 use super::{equal_lengths, one_lane, Buf, Cpu};
 use crate::ntt::log_size;
 use crate::{memory, Mont};
-use crate::{Buffer, Coset, Curve, Direction, Error, FieldId, Ntt, NttField, NttOp, NttProducts, Order, Result, Wire};
+use crate::{Buffer, Coset, Curve, Direction, Error, Ntt, NttField, NttOp, NttProducts, Order, Result, Wire};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::ops::{Add, Mul, Sub};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_field_simd::{Avx512, Wide};
 use zeroize::Zeroize;
@@ -25,13 +27,38 @@ const SERIAL: usize = 1 << 11;
 /// Elements that one task takes in a pass over a vector.
 const CHUNK: usize = 1 << 10;
 
-/// For each field the powers that transforms multiply by: element h + j is w^j for w the primitive 2h-th root of
-/// unity, h = 1, 2, 4, .., 0 <= j < h. Level h serves the butterflies of distance h of every size. The table of a field
-/// is an `Arc<Table<F::Element>>`.
-#[derive(Debug, Default)]
-pub(super) struct Roots(Mutex<HashMap<FieldId, Box<dyn Any + Send>>>);
+/// What the steps of a transform calculate with: elements of a field, or complex numbers.
+trait Numbers: 'static {
+    /// As they lie in a buffer.
+    type Stored: Wire + Default;
+    /// As they are added and multiplied.
+    type Value: Copy + Add<Output = Self::Value> + Sub<Output = Self::Value> + Mul<Output = Self::Value>;
 
-/// One field's powers: all of them as elements, or as known factors and only the first as elements.
+    fn stored(x: Self::Value) -> Self::Stored;
+    fn loaded(x: Self::Stored) -> Self::Value;
+}
+
+impl<F: NttField> Numbers for F {
+    type Stored = F::Element;
+    type Value = F::Ark;
+
+    #[inline]
+    fn stored(x: F::Ark) -> F::Element {
+        F::element(x)
+    }
+    #[inline]
+    fn loaded(x: F::Element) -> F::Ark {
+        F::value(x)
+    }
+}
+
+/// For each kind of numbers the powers that transforms multiply by: element h + j is w^j for w the primitive 2h-th root of
+/// unity, h = 1, 2, 4, .., 0 <= j < h. Level h serves the butterflies of distance h of every size. The table of `N` is an
+/// `Arc<Table<N::Stored>>`.
+#[derive(Debug, Default)]
+pub(super) struct Roots(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
+
+/// The powers of one kind of numbers: all of them as elements, or as known factors and only the first as elements.
 struct Table<E> {
     elements: Vec<E>,
     wide: Option<(Eight, Wide)>,
@@ -46,33 +73,48 @@ impl<E> Table<E> {
 impl Roots {
     /// A table for transforms of at least `n` = 2^`log_n` elements.
     fn get<F: NttField>(&self, log_n: u32, simd: Option<Avx512>) -> Result<Arc<Table<F::Element>>> {
-        let at_least = |table: &Arc<Table<F::Element>>| table.len() >> log_n > 0;
-        let known = |tables: &HashMap<FieldId, Box<dyn Any + Send>>| {
-            tables.get(&F::FIELD)?.downcast_ref::<Arc<Table<F::Element>>>().filter(|t| at_least(t)).cloned()
+        self.get_or_make::<F>(log_n, || {
+            let wide = match Eight::of::<F>(simd).filter(|_| 1 << log_n >= wide::LEAST) {
+                Some(eight) => Some((eight, eight.roots(&Self::upper::<F>(log_n)?)?)),
+                None => None,
+            };
+            // Twice as many as the transforms that take them have elements.
+            let log_own = if wide.is_some() { wide::LEAST.ilog2() } else { log_n };
+            let fill = |upper: &mut [F::Element]| {
+                powers::<F>(upper, F::Ark::ONE, root::<F>(log_own)?);
+                Ok(())
+            };
+            Ok(Table { elements: Self::make("ntt", log_own, fill)?, wide })
+        })
+    }
+
+    /// The table that is kept, if it is for as many elements, or a new one.
+    fn get_or_make<N: Numbers>(
+        &self,
+        log_n: u32,
+        make: impl FnOnce() -> Result<Table<N::Stored>>,
+    ) -> Result<Arc<Table<N::Stored>>> {
+        let at_least = |table: &Arc<Table<N::Stored>>| table.len() >> log_n > 0;
+        let known = |tables: &HashMap<TypeId, Box<dyn Any + Send>>| {
+            tables.get(&TypeId::of::<N>())?.downcast_ref::<Arc<Table<N::Stored>>>().filter(|t| at_least(t)).cloned()
         };
         if let Some(table) = known(&self.tables()) {
             return Ok(table);
         }
         // A smaller one takes its memory until nobody uses it.
-        drop(self.tables().remove(&F::FIELD));
+        drop(self.tables().remove(&TypeId::of::<N>()));
         // Not under the lock: a thread that waits for others' part of the work takes up other work, which may ask for a table.
-        let wide = match Eight::of::<F>(simd).filter(|_| 1 << log_n >= wide::LEAST) {
-            Some(eight) => Some((eight, eight.roots(&Self::upper::<F>(log_n)?)?)),
-            None => None,
-        };
-        // Twice as many as the transforms that take them have elements.
-        let log_own = if wide.is_some() { wide::LEAST.ilog2() } else { log_n };
-        let table = Arc::new(Table { elements: Self::make::<F>(log_own)?, wide });
+        let table = Arc::new(make()?);
         let mut tables = self.tables();
         // Another thread may have been faster.
         if let Some(table) = known(&tables) {
             return Ok(table);
         }
-        tables.insert(F::FIELD, Box::new(table.clone()));
+        tables.insert(TypeId::of::<N>(), Box::new(table.clone()));
         Ok(table)
     }
 
-    fn tables(&self) -> MutexGuard<'_, HashMap<FieldId, Box<dyn Any + Send>>> {
+    fn tables(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,11 +125,16 @@ impl Roots {
         Ok(upper)
     }
 
-    fn make<F: NttField>(log_n: u32) -> Result<Vec<F::Element>> {
+    /// A table of 2^`log_n` powers, of which `fill` makes the upper half, where there is one.
+    fn make<E: Wire + Default>(
+        op: &'static str,
+        log_n: u32,
+        fill: impl FnOnce(&mut [E]) -> Result<()>,
+    ) -> Result<Vec<E>> {
         let n = 1usize << log_n;
-        let mut table = memory::filled("ntt", n, F::Element::default())?;
+        let mut table = memory::filled(op, n, E::default())?;
         if n > 1 {
-            powers::<F>(&mut table[n / 2..], F::Ark::ONE, root::<F>(log_n)?);
+            fill(&mut table[n / 2..])?;
         }
         let mut h = n / 2;
         while h > 1 {
@@ -227,16 +274,16 @@ fn frequency_butterflies<F: NttField>(lo: &mut [F::Element], hi: &mut [F::Elemen
 
 /// From bit-reversed to natural order. A transform over g times the subgroup has g^(n/2h) w^j at distance h in
 /// the place of w^j; for g the 2n-th root that is the (2j + 1)-th power of the 4h-th root.
-fn decimate_time<F: NttField>(a: &mut [F::Element], table: &[F::Element], odd: bool) {
+fn decimate_time<N: Numbers>(a: &mut [N::Stored], table: &[N::Stored], odd: bool) {
     let n = a.len();
     if n > SERIAL {
         let h = n / 2;
         let (lo, hi) = a.split_at_mut(h);
-        rayon::join(|| decimate_time::<F>(lo, table, odd), || decimate_time::<F>(hi, table, odd));
+        rayon::join(|| decimate_time::<N>(lo, table, odd), || decimate_time::<N>(hi, table, odd));
         let w = time_level(table, h, odd);
         let stride = 1 + usize::from(odd);
         let tasks = lo.par_chunks_mut(CHUNK).zip(hi.par_chunks_mut(CHUNK)).zip(w.par_chunks(CHUNK * stride));
-        tasks.for_each(|((lo, hi), w)| time_butterflies::<F>(lo, hi, w, stride));
+        tasks.for_each(|((lo, hi), w)| time_butterflies::<N>(lo, hi, w, stride));
         return;
     }
     let mut h = 1;
@@ -244,7 +291,7 @@ fn decimate_time<F: NttField>(a: &mut [F::Element], table: &[F::Element], odd: b
         let w = time_level(table, h, odd);
         for block in a.chunks_exact_mut(2 * h) {
             let (lo, hi) = block.split_at_mut(h);
-            time_butterflies::<F>(lo, hi, w, 1 + usize::from(odd));
+            time_butterflies::<N>(lo, hi, w, 1 + usize::from(odd));
         }
         h *= 2;
     }
@@ -259,11 +306,11 @@ fn time_level<E>(table: &[E], h: usize, odd: bool) -> &[E] {
 }
 
 /// (x, y) -> (x + y w, x - y w)
-fn time_butterflies<F: NttField>(lo: &mut [F::Element], hi: &mut [F::Element], w: &[F::Element], stride: usize) {
+fn time_butterflies<N: Numbers>(lo: &mut [N::Stored], hi: &mut [N::Stored], w: &[N::Stored], stride: usize) {
     for ((lo, hi), w) in lo.iter_mut().zip(hi).zip(w.iter().step_by(stride)) {
-        let (x, y) = (F::value(*lo), F::value(*hi) * F::value(*w));
-        *lo = F::element(x + y);
-        *hi = F::element(x - y);
+        let (x, y) = (N::loaded(*lo), N::loaded(*hi) * N::loaded(*w));
+        *lo = N::stored(x + y);
+        *hi = N::stored(x - y);
     }
 }
 

@@ -9,7 +9,7 @@
 //! Blocks of neighbours would not do: coefficients i and i + n/2 meet in the first step of a transform from natural
 //! order, values j and j + n/2 come out of the last, and there would be an exchange before and one behind.
 
-use super::{log_size, Ntt, NttOp, Order};
+use super::{fft, log_size, Ntt, NttOp, Order};
 use crate::{Error, NttField, Result};
 
 /// The most shards of a vector.
@@ -30,16 +30,32 @@ impl Spread {
     /// # Errors
     /// There is no such transform: the number of shards is no power of two up to [`MAX_SHARDS`], or they are not of
     /// one length, or that length is no power of two, or there is no root of unity for all of them together.
-    pub fn of<F: NttField>(mut lengths: impl ExactSizeIterator<Item = usize>, op: &NttOp<F::Element>) -> Result<Self> {
+    pub fn of<F: NttField>(lengths: impl ExactSizeIterator<Item = usize>, op: &NttOp<F::Element>) -> Result<Self> {
+        Spread::of_lengths("ntt", lengths, |len| log_size::<F>(len, 1, op.coset))
+    }
+
+    /// That of shards of complex numbers of these lengths.
+    ///
+    /// # Errors
+    /// As [`Spread::of`].
+    pub fn of_complex(lengths: impl ExactSizeIterator<Item = usize>) -> Result<Self> {
+        Spread::of_lengths(fft::OP, lengths, |len| fft::log_size(len, 1))
+    }
+
+    fn of_lengths(
+        op: &'static str,
+        mut lengths: impl ExactSizeIterator<Item = usize>,
+        log_size: impl FnOnce(usize) -> Result<u32>,
+    ) -> Result<Self> {
         let count = lengths.len();
         if !count.is_power_of_two() || count > MAX_SHARDS {
-            return Err(Error::invalid("ntt", format!("{count} shards; expected a power of two up to {MAX_SHARDS}")));
+            return Err(Error::invalid(op, format!("{count} shards; expected a power of two up to {MAX_SHARDS}")));
         }
         let first = lengths.next().unwrap_or(0);
         if let Some(other) = lengths.find(|&len| len != first) {
-            return Err(Error::invalid("ntt", format!("shards of {first} and of {other} elements")));
+            return Err(Error::invalid(op, format!("shards of {first} and of {other} elements; expected one length")));
         }
-        let log_n = log_size::<F>(first.saturating_mul(count), 1, op.coset)?;
+        let log_n = log_size(first.saturating_mul(count))?;
         Ok(Spread { log_n, log_shards: count.ilog2() })
     }
 

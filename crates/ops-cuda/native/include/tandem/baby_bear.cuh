@@ -13,6 +13,10 @@ struct BabyBear {
     static constexpr uint32_t REGISTERS[2] = {40, 64};
     typedef uint32_t Stored;
     static constexpr Stored ONE = uint32_t((uint64_t(1) << 32) % P);
+    /// What powers of roots of unity are calculated with.
+    typedef Stored Power;
+    static constexpr bool ROUNDED_POWERS = false;
+    TANDEM_HD static Power argument(uint64_t x) { return Power(x); }
     /// Below p, like what is stored.
     typedef uint32_t Held;
 

@@ -34,6 +34,10 @@ struct Goldilocks {
     static constexpr uint32_t REGISTERS[2] = {64, 128};
     typedef uint64_t Stored;
     static constexpr Stored ONE = 1;
+    /// What powers of roots of unity are calculated with.
+    typedef Stored Power;
+    static constexpr bool ROUNDED_POWERS = false;
+    TANDEM_HD static Power argument(uint64_t x) { return x; }
     /// (lo + 2^32 hi + 2^64 top), top signed.
     struct Held {
         uint32_t lo, hi;

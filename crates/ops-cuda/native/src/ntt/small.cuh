@@ -1,5 +1,5 @@
 #pragma once
-// A pass over memory of a transform over a field whose elements are of one or two words.
+// A pass over memory of a transform over a field whose elements are of one or two words, or of complex numbers.
 //
 // A pass does the transforms of the columns: the 2^log_rows elements whose places differ in the bits low .. low +
 // log_rows. Before it the element of row r is multiplied by w^(known * r), where `known` are the bits of the point that
@@ -70,9 +70,9 @@ template <class F, int LOG_ROWS> struct Form {
 __device__ constexpr uint32_t kept_at(uint32_t row) { return row * (C + 1) + (row >> 4); }
 
 /// A power of the root from its parts: one of its first 2^split powers, and one of its 2^split-th.
-template <class F> __device__ __forceinline__ typename F::Stored power(const tandem_ntt_small_pass_args& args,
-                                                                       uint64_t exponent) {
-    const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
+template <class F, class Args>
+__device__ __forceinline__ typename F::Power kept_power(const Args& args, uint64_t exponent) {
+    const auto* powers = reinterpret_cast<const typename F::Power*>(args.powers);
     if (args.inverse) exponent = 0 - exponent;
     const uint32_t mask = (1u << args.split) - 1;
     const auto low = __ldg(powers + (uint32_t(exponent) & mask));
@@ -135,7 +135,7 @@ template <class T> __device__ __forceinline__ T* target(const tandem_ntt_small_s
 template <class F, int LOG_ROWS, class Args>
 __device__ __forceinline__ void multiply_powers(typename F::Held* x, const typename F::Stored* y, const Args& all,
                                                 uint64_t place, uint32_t unit) {
-    typedef typename F::Stored Stored;
+    typedef typename F::Power Power;
     typedef Form<F, LOG_ROWS> S;
     constexpr uint32_t BELOW = LOG_ROWS - S::FIRST;
     const tandem_ntt_small_pass_args& args = pass_of(all);
@@ -148,22 +148,27 @@ __device__ __forceinline__ void multiply_powers(typename F::Held* x, const typen
     }
     if (!args.reversed) known = reverse_bits(uint32_t(known), bits);
     const uint64_t one = known << (args.order_bits - bits - LOG_ROWS);
-    const Stored* coset = reinterpret_cast<const Stored*>(args.coset);
+    const Power* coset = reinterpret_cast<const Power*>(args.coset);
     // Twiddle k is that of the first row times the k-th power of the step.
-    Stored by = power<F>(args, one << BELOW);
+    Power by = kept_power<F>(args, one << BELOW);
     if (coset) by = F::product(by, __ldg(coset + ((1u << BELOW) % S::R)));
-    const Stored square = F::product(by, by);
+    const Power square = F::product(by, by);
 #pragma unroll
     for (uint32_t q = 0; q < S::HELD >> S::FIRST; q++) {
         const uint32_t row = unit + q * S::THREADS_OF_COLUMN;
-        Stored even = F::product(power<F>(args, one * row), Stored(args.scale));
+        Power even = F::product(kept_power<F>(args, one * row), F::argument(args.scale));
         if (coset) even = F::product(even, __ldg(coset + row));
-        Stored odd = F::product(even, by);
+        Power odd = F::product(even, by);
         x[q << S::FIRST] = F::multiply(y[q << S::FIRST], even);
 #pragma unroll
         for (uint32_t k = 1; k < 1u << S::FIRST; k++) {
-            Stored& f = k % 2 ? odd : even;
-            if (k > 1) f = F::product(f, square);
+            Power& f = k % 2 ? odd : even;
+            if constexpr (F::ROUNDED_POWERS) {
+                // The k-th power has k times the error of the first.
+                f = F::product(kept_power<F>(args, one * (row + (k << BELOW))), F::argument(args.scale));
+            } else if (k > 1) {
+                f = F::product(f, square);
+            }
             x[q << S::FIRST | k] = F::multiply(y[q << S::FIRST | k], f);
         }
     }

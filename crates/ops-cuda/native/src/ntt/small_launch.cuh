@@ -27,7 +27,7 @@ template <class F> __global__ void twiddles_kernel(const tandem_ntt_small_twiddl
     uint64_t exponent = ntt::twiddle_exponent(place, args.bits, args.log_rows, args.reversed, false)
                         << (args.order_bits - args.bits);
     if (args.inverse) exponent = 0 - exponent;
-    const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
+    const auto* powers = reinterpret_cast<const typename F::Power*>(args.powers);
     const uint32_t mask = (1u << args.split) - 1;
     const auto low = powers[uint32_t(exponent) & mask],
                high = powers[(1u << args.split) + (uint32_t(exponent >> args.split) & mask)];
@@ -209,19 +209,22 @@ template <class F> int32_t scale(const tandem_ntt_small_scale_args* args, tandem
 }  // namespace ntt_small
 }  // namespace tandem
 
-/// The functions of tandem_ops.h for `field` under the name `name`.
-#define TANDEM_NTT_SMALL_DEFINE(name, field)                                                                           \
+/// The functions of tandem_ops_ntt_small.h for every kind of numbers under the name `name`.
+#define TANDEM_NTT_SMALL_DEFINE_PASSES(name, field)                                                              \
+    int32_t tandem_ntt_small_twiddles_##name(const tandem_ntt_small_twiddles_args* args, tandem_stream stream) { \
+        return tandem::ntt_small::twiddles<tandem::field>(args, stream);                                         \
+    }                                                                                                            \
+    int32_t tandem_ntt_small_pass_##name(const tandem_ntt_small_pass_args* args, tandem_stream stream) {         \
+        return tandem::ntt_small::pass<tandem::field>(args, stream);                                             \
+    }                                                                                                            \
+    int32_t tandem_ntt_small_spread_##name(const tandem_ntt_small_spread_args* args, tandem_stream stream) {     \
+        return tandem::ntt_small::pass<tandem::field>(args, stream);                                             \
+    }
+
+/// The others for `field`.
+#define TANDEM_NTT_SMALL_DEFINE_OVER_FIELD(name, field)                                                                \
     int32_t tandem_ntt_small_powers_##name(const tandem_ntt_small_powers_args* args, tandem_stream stream) {           \
         return tandem::ntt_small::powers<tandem::field>(args, stream);                                                 \
-    }                                                                                                                  \
-    int32_t tandem_ntt_small_twiddles_##name(const tandem_ntt_small_twiddles_args* args, tandem_stream stream) {       \
-        return tandem::ntt_small::twiddles<tandem::field>(args, stream);                                               \
-    }                                                                                                                  \
-    int32_t tandem_ntt_small_pass_##name(const tandem_ntt_small_pass_args* args, tandem_stream stream) {               \
-        return tandem::ntt_small::pass<tandem::field>(args, stream);                                                   \
-    }                                                                                                                  \
-    int32_t tandem_ntt_small_spread_##name(const tandem_ntt_small_spread_args* args, tandem_stream stream) {           \
-        return tandem::ntt_small::pass<tandem::field>(args, stream);                                                   \
     }                                                                                                                  \
     int32_t tandem_ntt_small_tiny_##name(const tandem_ntt_small_tiny_args* args, tandem_stream stream) {               \
         return tandem::ntt_small::tiny<tandem::field>(args, stream);                                                   \

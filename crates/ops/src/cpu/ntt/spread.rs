@@ -76,7 +76,7 @@ impl<F: NttField> NttSpread<F> for Cpu {
 }
 
 /// Sends element j of shard s to shard j mod L, to its part s of L equal ones, in the order of j.
-fn exchange<E: crate::Wire>(shards: &mut [&mut Buf<E>]) {
+pub(super) fn exchange<E: crate::Wire>(shards: &mut [&mut Buf<E>]) {
     let count = shards.len();
     let sent: Vec<Zeroizing<Vec<E>>> = (0..count)
         .map(|to| {

@@ -1,0 +1,154 @@
+//! Discrete Fourier transforms of random numbers on any device. Some values are compared with the definition before times are told.
+
+use super::ntt::Transformed;
+use super::random;
+use rayon::prelude::*;
+use tandem_engine::gpus::{self, Opened};
+use tandem_engine::{DeviceChoice, DeviceReport, Error, Result};
+use tandem_ops::ntt::{fft, MAX_SHARDS};
+use tandem_ops::{memory, naive, Complex, Direction, Fft, Lane, Spread};
+use tandem_ops_cuda::Cuda;
+
+/// Values that are compared with the definition.
+const CHECKED: usize = 8;
+/// Numbers that one thread adds up at a time where a value is made by its definition.
+const PART: usize = 1 << 14;
+
+/// A device that transforms.
+pub(crate) struct Transforms {
+    on: Opened,
+    report: DeviceReport,
+}
+
+impl Transforms {
+    /// Opens up to `lanes` lanes of `choice`.
+    ///
+    /// # Errors
+    /// As [`tandem_engine::Engine::open`].
+    pub(crate) fn open(choice: &DeviceChoice, lanes: usize) -> Result<Self> {
+        let (on, why) = gpus::open(choice, lanes)?;
+        let report = on.report(why);
+        Ok(Transforms { on, report })
+    }
+
+    /// What was opened.
+    pub(crate) fn report(&self) -> &DeviceReport {
+        &self.report
+    }
+
+    /// How long each of `runs` transforms of 2^`log_n` numbers took that lie on the lanes, forward and back in turn, after one to warm up.
+    ///
+    /// # Errors
+    /// Not enough memory; a value is wrong.
+    pub(crate) fn bench<T: Complex>(&self, log_n: u32, runs: usize) -> Result<Transformed>
+    where
+        Cuda: Fft<T>,
+    {
+        match &self.on {
+            Opened::Cpu(cpu) => bench::<T, _>(cpu, log_n, runs),
+            Opened::Cuda(cuda) => bench::<T, _>(cuda, log_n, runs),
+        }
+    }
+}
+
+/// Whole numbers of 16 bits, which are the same with either precision: random, and the same each time.
+fn input<T: Complex>(n: usize) -> Result<Vec<T>> {
+    let mut words = memory::filled("bench fft", n, [0i16; 2])?;
+    random::fill(bytemuck::cast_slice_mut(&mut words), |_| ());
+    let mut numbers = memory::filled("bench fft", n, T::default())?;
+    let each = numbers.par_iter_mut().with_min_len(PART).zip(&words);
+    each.for_each(|(x, &[re, im])| *x = T::new(re.into(), im.into()));
+    Ok(numbers)
+}
+
+fn bench<T: Complex, B: Fft<T>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
+    let log_shards = backend.lanes().clamp(1, MAX_SHARDS).ilog2().min(log_n);
+    let spread = Spread { log_n, log_shards };
+    let lanes = spread.shards();
+    let numbers = input::<T>(1 << log_n)?;
+    let mut shards = Vec::with_capacity(lanes);
+    for s in 0..lanes {
+        let mut part = memory::reserve("bench fft", spread.len())?;
+        part.extend(numbers.iter().skip(s).step_by(lanes).copied());
+        shards.push(backend.upload(Lane(s), &part)?);
+    }
+    let mut all: Vec<_> = shards.iter_mut().collect();
+    backend.fft_spread(&mut all, Direction::Forward)?;
+    check(backend, &all.iter().map(|shard| &**shard).collect::<Vec<_>>(), &numbers)?;
+    let timeline = backend.timeline();
+    for run in 0..=runs {
+        let direction = if run % 2 == 0 { Direction::Inverse } else { Direction::Forward };
+        let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
+        backend.fft_spread(&mut all, direction)?;
+        spans.into_iter().for_each(|span| timeline.end(span));
+    }
+    let spans = timeline.take()?;
+    // The first run warms up.
+    let longest = |run: usize| {
+        let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);
+        (0..lanes).filter_map(of_lane).map(|span| span.duration_us / 1e6).fold(0.0, f64::max)
+    };
+    Ok(Transformed { seconds: (1..=runs).map(longest).collect(), lanes })
+}
+
+/// Fails unless some values in the shards are those of the numbers. Errors of random numbers' values are alike: each is held to the bound of all,
+/// relative to what values are on average.
+fn check<T: Complex, B: Fft<T>>(backend: &B, shards: &[&B::Buf<T>], numbers: &[T]) -> Result<()> {
+    let (n, lanes) = (numbers.len(), shards.len());
+    let squares = |x: &T| x.parts().map(|part| part * part).iter().sum::<f64>();
+    let average = numbers.par_iter().with_min_len(PART).map(squares).sum::<f64>().sqrt();
+    let most = (fft::error_bound::<T>(n.ilog2()) + 8.0 / (1u64 << 53) as f64) * average;
+    for i in 0..CHECKED {
+        // Spread over all shards and, by the golden ratio, over all of their places.
+        let k = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & (n - 1);
+        let place = k / lanes;
+        let got = backend.download(&backend.copy(shards[k % lanes], place..place + 1, Lane(k % lanes))?)?.wait()?;
+        let part = |(at, part): (usize, &[T])| {
+            naive::dft_part(part.iter().map(|x| x.parts()), at * PART, n, Direction::Forward, k)
+        };
+        let sums: Vec<[f64; 2]> = numbers.par_chunks(PART).enumerate().map(part).collect();
+        let [re, im] = [0, 1].map(|of| naive::float_sum(sums.iter().map(|sum| sum[of])));
+        let off = got.first().map(|x| (x.parts()[0] - re).hypot(x.parts()[1] - im));
+        // Not so either where it is no number.
+        if !off.is_some_and(|off| off <= most) {
+            let what = format!("value {k} of a transform of {n} complex numbers is wrong: nothing to measure");
+            return Err(Error::Device(what));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_ops::{cpu::Cpu, Backend, Complex32, Complex64};
+
+    /// What a transform of these numbers gives passes, and no longer where one number more or one value is off by a thousandth.
+    #[test]
+    fn wrong_values_are_noticed() {
+        fn of<T: Complex>() {
+            let cpu = Cpu::new(2);
+            for log_n in [1, 9, 16] {
+                let numbers = input::<T>(1 << log_n).unwrap();
+                let values = |numbers: &[T]| {
+                    let deal = |s: usize| numbers.iter().skip(s).step_by(2).copied().collect::<Vec<_>>();
+                    let mut shards = [0, 1].map(|s| cpu.upload(Lane(s), &deal(s)).unwrap());
+                    cpu.fft_spread(&mut shards.iter_mut().collect::<Vec<_>>(), Direction::Forward).unwrap();
+                    shards
+                };
+                let [a, b] = values(&numbers);
+                check(&cpu, &[&a, &b], &numbers).unwrap();
+                let mut wrong = numbers.clone();
+                let average = numbers.iter().map(|x| x.parts()[0].abs()).sum::<f64>() / numbers.len() as f64;
+                wrong[1] = wrong[1] + T::new(0.01 * average * (numbers.len() as f64).sqrt(), 0.0);
+                assert!(check(&cpu, &[&a, &b], &wrong).is_err(), "2^{log_n}");
+                let mut first = a.as_slice().to_vec();
+                first[0] = T::new(f64::NAN, 0.0);
+                let first = cpu.upload(Lane(0), &first).unwrap();
+                assert!(check(&cpu, &[&first, &b], &numbers).is_err(), "2^{log_n}");
+            }
+        }
+        of::<Complex32>();
+        of::<Complex64>();
+    }
+}
