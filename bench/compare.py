@@ -32,8 +32,8 @@ HARD = re.compile(r"(msm_g[12])_\w+")
 
 
 def field(row):
-    """The curve or the field of a row."""
-    return CURVES[row.get("curve") or row.get("field")]
+    """The curve or the field of a row, or the precision of its numbers."""
+    return CURVES[row.get("curve") or row.get("field")] or row.get("precision", "")
 
 
 def order(row):

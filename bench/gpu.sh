@@ -56,6 +56,16 @@ for field in bn254 bls12-381 goldilocks; do
         >"$out/bench-sumcheck-$field.txt" 2>&1 ||
         { echo "bench sumcheck $field failed:"; tail -3 "$out/bench-sumcheck-$field.txt"; failures=$((failures + 1)); }
 done
+for precision in f32 f64; do
+    timeout 120 "$here/tandem" -q --device cuda:0 bench fft --precision $precision --log-n "16..$((top + 2))" --runs 10 --json "$rows" \
+        >"$out/bench-fft-$precision.txt" 2>&1 || { echo "bench fft $precision failed:"; tail -3 "$out/bench-fft-$precision.txt"; failures=$((failures + 1)); }
+done
+timeout 120 python3 "$here/peers/cufft.py" 16 "$((top + 2))" >>"$rows" 2>"$out/cufft.log"
+case $? in
+0) ;;
+3) cat "$out/cufft.log" ;;
+*) echo "cuFFT failed:"; tail -3 "$out/cufft.log"; failures=$((failures + 1)) ;;
+esac
 python3 "$here/compare.py" "$rows" || failures=$((failures + 1))
 echo "$failures failed"
 [ "$failures" -eq 0 ]

@@ -43,10 +43,11 @@ cp scripts/killed.sh scripts/several.sh scripts/gpu-processes.sh scripts/nccl-gr
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
 cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/fabric.py bench/several.py "$bundle/"
+mkdir -p "$bundle/peers"
+cp bench/peers/cufft.py "$bundle/peers/"
 for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers/sppark-goldilocks .build/peers/sppark-baby_bear \
     .build/peers/nvshmem .build/peers/cub-reduce .build/peers/cub-sort; do
     if [ -x "$peer" ]; then
-        mkdir -p "$bundle/peers"
         strip -o "$bundle/peers/$(basename "$peer")" "$peer"
     fi
 done

@@ -93,8 +93,7 @@ pub fn covered(mut intervals: Vec<Interval>) -> f64 {
 pub fn text(uses: &[LaneUse]) -> String {
     let line = |u: &LaneUse| {
         let LaneUse { lane, computes_ms, copies_ms, idle_ms, waits_ms } = u;
-        let wait =
-            if *waits_ms > 0.0 { format!(", of which it waits {waits_ms:.2} ms for copies") } else { String::new() };
+        let wait = if *waits_ms > 0.0 { format!(", waits {waits_ms:.2} ms") } else { String::new() };
         format!("  lane {lane}: computes {computes_ms:.2} ms, copies {copies_ms:.2} ms, idle {idle_ms:.2} ms{wait}\n")
     };
     uses.iter().map(line).collect()
@@ -142,10 +141,6 @@ mod tests {
             [lane(0, [3.0, 1.25, 3.75, 0.0]), lane(1, [2.0, 0.0, 6.0, 0.0]), lane(2, [2.25, 0.125, 5.625, 2.125])];
         assert_eq!(uses(&spans, 0.008), of_lanes);
         assert_eq!(uses(&[], 1.0), []);
-        assert!(
-            text(&of_lanes).ends_with("idle 5.62 ms, of which it waits 2.12 ms for copies\n"),
-            "{}",
-            text(&of_lanes)
-        );
+        assert!(text(&of_lanes).ends_with("idle 5.62 ms, waits 2.12 ms\n"), "{}", text(&of_lanes));
     }
 }
