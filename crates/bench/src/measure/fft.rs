@@ -1,6 +1,6 @@
 //! Discrete Fourier transforms of random numbers on any device. Some values are compared with the definition before times are told.
 
-use super::ntt::Transformed;
+use super::ntt::{checked_value, timed, Transformed};
 use super::random;
 use rayon::prelude::*;
 use tandem_engine::gpus::{self, Opened};
@@ -68,6 +68,7 @@ fn bench<T: Complex, B: Fft<T>>(backend: &B, log_n: u32, runs: usize) -> Result<
     let numbers = input::<T>(1 << log_n)?;
     let mut shards = Vec::with_capacity(lanes);
     for s in 0..lanes {
+        // A shard at a time: together they are as long as the numbers.
         let mut part = memory::reserve("bench fft", spread.len())?;
         part.extend(numbers.iter().skip(s).step_by(lanes).copied());
         shards.push(backend.upload(Lane(s), &part)?);
@@ -75,20 +76,9 @@ fn bench<T: Complex, B: Fft<T>>(backend: &B, log_n: u32, runs: usize) -> Result<
     let mut all: Vec<_> = shards.iter_mut().collect();
     backend.fft_spread(&mut all, Direction::Forward)?;
     check(backend, &all.iter().map(|shard| &**shard).collect::<Vec<_>>(), &numbers)?;
-    let timeline = backend.timeline();
-    for run in 0..=runs {
-        let direction = if run % 2 == 0 { Direction::Inverse } else { Direction::Forward };
-        let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
-        backend.fft_spread(&mut all, direction)?;
-        spans.into_iter().for_each(|span| timeline.end(span));
-    }
-    let spans = timeline.take()?;
-    // The first run warms up.
-    let longest = |run: usize| {
-        let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);
-        (0..lanes).filter_map(of_lane).map(|span| span.duration_us / 1e6).fold(0.0, f64::max)
-    };
-    Ok(Transformed { seconds: (1..=runs).map(longest).collect(), lanes })
+    timed(backend, lanes, runs, |run| {
+        backend.fft_spread(&mut all, if run % 2 == 0 { Direction::Inverse } else { Direction::Forward })
+    })
 }
 
 /// Fails unless some values in the shards are those of the numbers. Errors of random numbers' values are alike: each is held to the bound of all,
@@ -99,8 +89,7 @@ fn check<T: Complex, B: Fft<T>>(backend: &B, shards: &[&B::Buf<T>], numbers: &[T
     let average = numbers.par_iter().with_min_len(PART).map(squares).sum::<f64>().sqrt();
     let most = (fft::error_bound::<T>(n.ilog2()) + 8.0 / (1u64 << 53) as f64) * average;
     for i in 0..CHECKED {
-        // Spread over all shards and, by the golden ratio, over all of their places.
-        let k = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & (n - 1);
+        let k = checked_value(i, n.ilog2());
         let place = k / lanes;
         let got = backend.download(&backend.copy(shards[k % lanes], place..place + 1, Lane(k % lanes))?)?.wait()?;
         let part = |(at, part): (usize, &[T])| {
@@ -121,7 +110,7 @@ fn check<T: Complex, B: Fft<T>>(backend: &B, shards: &[&B::Buf<T>], numbers: &[T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_ops::{cpu::Cpu, Backend, Complex32, Complex64};
+    use tandem_ops::{cpu::Cpu, Backend, Complex32, Complex64, Order};
 
     /// What a transform of these numbers gives passes, and no longer where one number more or one value is off by a thousandth.
     #[test]
@@ -131,8 +120,8 @@ mod tests {
             for log_n in [1, 9, 16] {
                 let numbers = input::<T>(1 << log_n).unwrap();
                 let values = |numbers: &[T]| {
-                    let deal = |s: usize| numbers.iter().skip(s).step_by(2).copied().collect::<Vec<_>>();
-                    let mut shards = [0, 1].map(|s| cpu.upload(Lane(s), &deal(s)).unwrap());
+                    let parts = Spread { log_n, log_shards: 1 }.deal(Order::Natural, numbers);
+                    let mut shards = [0, 1].map(|s| cpu.upload(Lane(s), &parts[s]).unwrap());
                     cpu.fft_spread(&mut shards.iter_mut().collect::<Vec<_>>(), Direction::Forward).unwrap();
                     shards
                 };

@@ -8,8 +8,8 @@ use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{DeviceChoice, DeviceReport, Error, Result};
 use tandem_ops::ntt::cube::Way;
 use tandem_ops::{
-    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Gather, Goldilocks, Lane, NttField, NttOp, NttSpread, Order,
-    Spread, VecOps,
+    BabyBear, Backend, Bls12_381, Bn254, Coset, Direction, FieldId, Gather, Goldilocks, Lane, NttField, NttOp,
+    NttSpread, Order, Spread, VecOps,
 };
 
 /// Sizes that a measurement may ask for: 2^1 to 2^32.
@@ -147,8 +147,7 @@ pub(super) fn check_values<F: NttField, B: NttSpread<F>>(
     let (log_n, lanes) = (input.log_n, shards.len());
     let root = F::root_of_unity(log_n).unwrap_or(F::Ark::ONE);
     for i in 0..CHECKED {
-        // Spread over all shards and, by the golden ratio, over all of their places.
-        let k = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & ((1 << log_n) - 1);
+        let k = checked_value(i, log_n);
         let place = tandem_ops::naive::place(Order::BitReversed, k / lanes, log_n - lanes.ilog2());
         let got = backend.download(&backend.copy(shards[k % lanes], place..place + 1, Lane(k % lanes))?)?.wait()?;
         if got.first() != Some(&F::element(input.value(0, root.pow([k as u64])))) {
@@ -157,6 +156,35 @@ pub(super) fn check_values<F: NttField, B: NttSpread<F>>(
         }
     }
     Ok(())
+}
+
+/// The number of the `i`-th of the values that are compared: spread over all shards and, by the golden ratio, over all of their places.
+pub(super) fn checked_value(i: usize, log_n: u32) -> usize {
+    (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & ((1 << log_n) - 1)
+}
+
+/// How long each of `runs` transforms took on the lane that took longest, after one to warm up. `transform` gets the number of its run.
+///
+/// # Errors
+/// As `transform`; the device failed.
+pub(super) fn timed<B: Backend>(
+    backend: &B,
+    lanes: usize,
+    runs: usize,
+    mut transform: impl FnMut(usize) -> tandem_ops::Result<()>,
+) -> Result<Transformed> {
+    let timeline = backend.timeline();
+    for run in 0..=runs {
+        let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
+        transform(run)?;
+        spans.into_iter().for_each(|span| timeline.end(span));
+    }
+    let spans = timeline.take()?;
+    let longest = |run: usize| {
+        let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);
+        (0..lanes).filter_map(of_lane).map(|span| span.duration_us / 1e6).fold(0.0, f64::max)
+    };
+    Ok(Transformed { seconds: (1..=runs).map(longest).collect(), lanes })
 }
 
 fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
@@ -169,25 +197,13 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
     let forward = forward();
     NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
     check_values(backend, &all.iter().map(|shard| &**shard).collect::<Vec<_>>(), &input)?;
-    let timeline = backend.timeline();
-    for _ in 0..=runs {
-        let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
-        NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
-        spans.into_iter().for_each(|span| timeline.end(span));
-    }
-    let spans = timeline.take()?;
-    // The first run warms up.
-    let longest = |run: usize| {
-        let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);
-        (0..lanes).filter_map(of_lane).map(|span| span.duration_us / 1e6).fold(0.0, f64::max)
-    };
-    Ok(Transformed { seconds: (1..=runs).map(longest).collect(), lanes })
+    timed(backend, lanes, runs, |_| NttSpread::<F>::ntt_spread(backend, &mut all, forward))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_ops::{cpu::Cpu, naive, Backend};
+    use tandem_ops::{cpu::Cpu, naive};
 
     /// The vector on the device is the one that the values are of, on one lane and on four.
     #[test]
