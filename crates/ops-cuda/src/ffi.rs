@@ -718,13 +718,15 @@ pub const TANDEM_SUMCHECK_FOLD: i32 = 2;
 /// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
 /// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
 /// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
-/// as are those behind the number of tables.
+/// as are those behind the number of tables. It may be page-locked memory of the host. `done` is a word in the device's memory for launches of
+/// one stream: it is zero before and after.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_sumcheck_args {
     pub table: [*const u64; 4],
     pub rows: *mut u64,
     pub values: *mut u64,
+    pub done: *mut u32,
     pub r: [u64; 4],
     pub n: u64,
     pub tables: u32,

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{Device, DeviceBuffer, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload};
+use tandem_cuda::{Device, DeviceBuffer, Download, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload};
 use tandem_ops::timeline::{count, BackendId, Ends};
 use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
@@ -272,12 +272,34 @@ impl LaneCtx {
     ) -> Result<tandem_ops::Pending<Vec<T>>> {
         count(self.backend, Ends::Down(self.lane), from.len() * size_of::<T>());
         let download = self.downloads.start(from).map_err(|e| self.error(op, e))?;
+        Ok(self.pending(op, download))
+    }
+
+    /// As [`LaneCtx::download`], of `len` elements that what `launch` launches on the lane's stream writes: it gets their address, and gives
+    /// the launcher's status.
+    ///
+    /// # Safety
+    /// What is launched writes nothing beyond these elements.
+    pub(crate) unsafe fn download_written_by<T: Wire>(
+        self: &Arc<Self>,
+        op: &'static str,
+        len: usize,
+        launch: impl FnOnce(*mut T, tandem_stream) -> i32,
+    ) -> Result<tandem_ops::Pending<Vec<T>>> {
+        count(self.backend, Ends::Down(self.lane), len * size_of::<T>());
+        let enqueue = |memory: *mut u8| self.stream.call(op, |stream| launch(memory.cast(), stream));
+        // SAFETY: the caller's promise; it is launched on this stream.
+        let download = unsafe { self.downloads.written_by(&self.stream, len, enqueue) };
+        Ok(self.pending(op, download.map_err(|e| self.error(op, e))?))
+    }
+
+    fn pending<T: Wire>(self: &Arc<Self>, op: &'static str, download: Download<T>) -> tandem_ops::Pending<Vec<T>> {
         let lane = self.clone();
-        Ok(tandem_ops::Pending::new(move || {
+        tandem_ops::Pending::new(move || {
             // While the device works, the host has time to overwrite what it has uploaded.
             lane.staging.wipe();
             download.wait().map_err(|e| lane.error(op, e))
-        }))
+        })
     }
 
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.

@@ -4,9 +4,9 @@ use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::DevicePtr;
+use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::sumcheck::{check_challenge, check_rows, check_tables, RoundValues, SumcheckField, TABLES_MAX};
 use tandem_ops::{Buffer, Error, FieldId, Lane, Pending, Result, Sumcheck, Wire};
 
@@ -50,33 +50,53 @@ impl Round {
         rows: *mut u64,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
-        // They are told to the verifier.
-        let values = ctx.alloc_public::<F::Challenge>(self.op, TABLES_MAX + 1)?;
-        let args = ffi::tandem_sumcheck_args {
+        let kept = ctx.cache.of::<Done>();
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = kept.word(self.op, ctx)?;
+        let mut args = ffi::tandem_sumcheck_args {
             table,
             rows,
-            values: values.ptr().cast().raw(),
+            values: std::ptr::null_mut(),
+            done,
             r: words(&r),
             n: self.n as u64,
             tables: self.tables as u32,
             op: self.number.cast_unsigned(),
         };
         let (scratch, launch) = launcher(self.op, F::FIELD)?;
-        let partial = ctx.launch_with_scratch(
-            self.op,
-            // SAFETY: the query reads the arguments and writes the number alone.
-            |bytes| unsafe { scratch(&args, bytes) },
+        let mut bytes = 0;
+        // SAFETY: the query reads the arguments and writes the number alone.
+        ctx.launch(self.op, |_| unsafe { scratch(&args, &mut bytes) })?;
+        // What is told leaves the kernel for the host; the sums of its blocks are overwritten when they are dropped.
+        let partial = ctx.alloc::<u8>(self.op, bytes)?;
+        let write = |values: *mut F::Challenge, stream| {
+            args.values = values.cast();
             // SAFETY: the callers have checked that tables and rows have as many elements as the arguments say, in live buffers of the lane
-            // whose stream this is; the values have room for TABLES_MAX + 1.
-            |memory, bytes, stream| unsafe { launch(&args, memory, bytes, stream) },
-        )?;
-        let pending = ctx.download(self.op, &values)?;
-        drop(partial);
+            // whose stream this is.
+            unsafe { launch(&args, partial.ptr().raw().cast(), bytes, stream) }
+        };
+        // SAFETY: a round writes TABLES_MAX + 1 values.
+        let pending = unsafe { ctx.download_written_by(self.op, TABLES_MAX + 1, write) }?;
         Ok(pending.map(|values| {
             let mut all = RoundValues::<F>::default();
             all.iter_mut().zip(values).for_each(|(to, from)| *to = from);
             all
         }))
+    }
+}
+
+/// What a lane keeps: the word by which the blocks of a kernel find out which of them is the last, zero between kernels.
+#[derive(Default)]
+struct Done(Option<DeviceBuffer<u32>>);
+
+impl Done {
+    fn word(&mut self, op: &'static str, ctx: &LaneCtx) -> Result<*mut u32> {
+        if let Some(word) = &self.0 {
+            return Ok(word.ptr().raw());
+        }
+        let mut word = ctx.alloc_public::<u32>(op, 1)?;
+        word.zero(0..1).map_err(|e| ctx.error(op, e))?;
+        Ok(self.0.insert(word).ptr().raw())
     }
 }
 

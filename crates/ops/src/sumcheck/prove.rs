@@ -1,6 +1,6 @@
 //! The prover: rounds on the lanes while there are many rows, the last ones on the host.
 
-use super::verify::interpolate;
+use super::verify::Interpolation;
 use super::{add_products, check_challenge, check_tables, check_tables_count};
 use super::{RoundValues, Sumcheck, SumcheckField, SumcheckProof, TABLES_MAX};
 use crate::ntt::MAX_SHARDS;
@@ -127,6 +127,7 @@ fn added<F: SumcheckField>(pending: Vec<Pending<RoundValues<F>>>) -> Result<[F::
 struct Rounds<F: SumcheckField, T> {
     tables: usize,
     challenge: T,
+    interpolation: Interpolation<F::Extension>,
     sum: Option<F::Challenge>,
     /// What is to be shown from here on.
     claim: F::Extension,
@@ -136,7 +137,8 @@ struct Rounds<F: SumcheckField, T> {
 
 impl<F: SumcheckField, T: FnMut(&[F::Challenge]) -> F::Challenge> Rounds<F, T> {
     fn new(tables: usize, challenge: T) -> Self {
-        Rounds { tables, challenge, sum: None, claim: F::Extension::ZERO, told: Vec::new(), point: Vec::new() }
+        let (interpolation, claim) = (Interpolation::new(), F::Extension::ZERO);
+        Rounds { tables, challenge, interpolation, sum: None, claim, told: Vec::new(), point: Vec::new() }
     }
 
     /// Tells a round's values and gives the challenge. From the second round on the value at 1 is what the claim leaves for it.
@@ -149,7 +151,7 @@ impl<F: SumcheckField, T: FnMut(&[F::Challenge]) -> F::Challenge> Rounds<F, T> {
         let values = &values[..=self.tables];
         let told: Vec<_> = values.iter().map(|&x| F::challenge(x)).collect();
         let r = (self.challenge)(&told);
-        self.claim = interpolate(values, check_challenge::<F>(OP, r)?);
+        self.claim = self.interpolation.at(values, check_challenge::<F>(OP, r)?);
         self.told.push(told);
         self.point.push(r);
         Ok(r)

@@ -17,24 +17,38 @@ pub struct SumcheckProof<N> {
     pub values: Vec<N>,
 }
 
-/// The value at `t` of the polynomial of degree below their number that has these values at 0, 1, ..: Newton's sum of differences times binomial
+/// Values of polynomials of degree up to [`TABLES_MAX`] at any place, from those at 0, 1, ..: Newton's sum of differences times binomial
 /// coefficients.
-pub(super) fn interpolate<E: Field>(values: &[E], t: E) -> E {
-    let mut differences = [E::ZERO; TABLES_MAX + 1];
-    let differences = &mut differences[..values.len()];
-    differences.copy_from_slice(values);
-    let (mut sum, mut binomial) = (E::ZERO, E::ONE);
-    for order in 0..differences.len() {
-        sum += differences[0] * binomial;
-        for i in 0..differences.len() - order - 1 {
-            let next = differences[i + 1];
-            differences[i] = next - differences[i];
-        }
-        // (t over order + 1); the fields' characteristics are far above.
-        let below = E::from(order as u64 + 1).inverse().unwrap_or(E::ZERO);
-        binomial *= (t - E::from(order as u64)) * below;
+pub(super) struct Interpolation<E> {
+    /// 1 / k, k = 1, 2, ..: found once, since a field takes as long for it as for a hundred products.
+    inverses: [E; TABLES_MAX],
+}
+
+impl<E: Field> Interpolation<E> {
+    pub(super) fn new() -> Self {
+        // The fields' characteristics are far above.
+        let inverse = |k: usize| E::from(k as u64 + 1).inverse().unwrap_or(E::ZERO);
+        Interpolation { inverses: std::array::from_fn(inverse) }
     }
-    sum
+
+    /// The value at `t` of the polynomial of degree below their number that has these values, [`TABLES_MAX`] + 1 at most.
+    pub(super) fn at(&self, values: &[E], t: E) -> E {
+        let mut differences = [E::ZERO; TABLES_MAX + 1];
+        let differences = &mut differences[..values.len()];
+        differences.copy_from_slice(values);
+        let (mut sum, mut binomial) = (E::ZERO, E::ONE);
+        for order in 0..differences.len() {
+            sum += differences[0] * binomial;
+            for i in 0..differences.len() - order - 1 {
+                let next = differences[i + 1];
+                differences[i] = next - differences[i];
+            }
+            if let Some(&inverse) = self.inverses.get(order) {
+                binomial *= (t - E::from(order as u64)) * inverse;
+            }
+        }
+        sum
+    }
 }
 
 /// Checks a proof for tables of 2^`variables` elements and gives the point of all challenges, the one of the highest bit first. `challenge`
@@ -60,6 +74,7 @@ pub fn verify<F: SumcheckField>(
         let reason = format!("{} rounds for {variables} variables", proof.rounds.len());
         return Err(Error::invalid(OP, reason));
     }
+    let interpolation = Interpolation::new();
     let mut claim = number(&proof.sum)?;
     let mut point = Vec::with_capacity(variables);
     for (round, values) in proof.rounds.iter().enumerate() {
@@ -76,7 +91,7 @@ pub fn verify<F: SumcheckField>(
             ));
         }
         let r = challenge(values);
-        claim = interpolate(&at, check_challenge::<F>(OP, r)?);
+        claim = interpolation.at(&at, check_challenge::<F>(OP, r)?);
         point.push(r);
     }
     let values = proof.values.iter().map(number).collect::<Result<Vec<_>>>()?;
@@ -97,11 +112,12 @@ mod tests {
     fn polynomials_are_interpolated() {
         type Fr = <Bn254 as crate::Curve>::Fr;
         let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let interpolation = Interpolation::new();
         for degree in 0..=TABLES_MAX {
             let c: Vec<Fr> = (0..=degree).map(|_| Fr::rand(&mut rng)).collect();
             let values: Vec<Fr> = (0..=degree as u64).map(|t| crate::naive::value(&c, Fr::from(t))).collect();
             for t in [Fr::rand(&mut rng), Fr::from(0u64), Fr::from(1u64), Fr::from(degree as u64), -Fr::from(1u64)] {
-                assert_eq!(interpolate(&values, t), crate::naive::value(&c, t), "degree {degree}");
+                assert_eq!(interpolation.at(&values, t), crate::naive::value(&c, t), "degree {degree}");
             }
         }
     }

@@ -24,46 +24,110 @@ template <class V> struct Added {
     }
 };
 
-/// Registers for two blocks of a multiprocessor, or for one where a thread holds more tables.
-template <int D> constexpr int RESIDENT = D <= 2 ? 2 : 1;
+/// A thread's values in shared memory: in registers they would leave those of a multiprocessor to one block, and eight warps do not keep its
+/// multipliers busy. Words of 16 bytes of neighbours lie side by side, so that no bank is asked twice.
+template <class F, int D, bool ALL> struct Shared {
+    static constexpr int COUNT = ALL ? D + 1 : D;
+    static constexpr int WORDS = sizeof(F) / 16;
+    uint4 (&at)[COUNT * WORDS * THREADS];
+
+    __device__ __forceinline__ F get(int t) const {
+        F x;
+        uint4* to = reinterpret_cast<uint4*>(&x);
+        const uint4* from = at + place(t);
+        TANDEM_UNROLL for (int w = 0; w < WORDS; w++) to[w] = from[w * THREADS];
+        return x;
+    }
+    __device__ __forceinline__ void put(int t, const F& x) {
+        const uint4* from = reinterpret_cast<const uint4*>(&x);
+        uint4* to = at + place(t);
+        TANDEM_UNROLL for (int w = 0; w < WORDS; w++) to[w * THREADS] = from[w];
+    }
+    __device__ __forceinline__ void add(int t, F x) { put(t, get(t) + x); }
+
+    /// Without that at 1 where it is not wanted.
+    static __device__ __forceinline__ bool is_wanted(int t) { return ALL || t != 1; }
+
+  private:
+    static __device__ __forceinline__ int place(int t) {
+        return (ALL || t == 0 ? t : t - 1) * WORDS * int(THREADS) + int(threadIdx.x);
+    }
+};
+
+/// The sum of what a thread adds: `each` gets where to.
+template <class F, int D, bool ALL, class Each> __device__ __forceinline__ Sums<F, D, ALL> sum_of(Each each) {
+    auto sums = Sums<F, D, ALL>::zero();
+    if constexpr (sizeof(F) >= 16 && D > 2) {
+        using Values = Shared<F, D, ALL>;
+        __shared__ uint4 raw[Values::COUNT * Values::WORDS * THREADS];
+        Values values{raw};
+        TANDEM_UNROLL for (int t = 0; t <= D; t++) {
+            if (Values::is_wanted(t)) values.put(t, F::zero());
+        }
+        each(values);
+        TANDEM_UNROLL for (int t = 0; t <= D; t++) {
+            if (Values::is_wanted(t)) sums.at[t] = values.get(t);
+        }
+    } else {
+        each(sums);
+    }
+    return sums;
+}
+
+/// Adds the values of all blocks, in the block that comes last, and writes them; `done` counts blocks and is zero again afterwards.
+template <class S, int D, bool ALL, class F>
+__device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* partial, uint32_t* done,
+                                       typename S::Ext* values) {
+    using V = Sums<F, D, ALL>;
+    sums = reduce::block_tree<Added<V>>(sums);
+    if (gridDim.x > 1) {
+        __shared__ bool is_last;
+        if (threadIdx.x == 0) {
+            partial[blockIdx.x] = sums;
+            // Whoever sees the count sees what was written before.
+            __threadfence();
+            is_last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+        }
+        __syncthreads();
+        if (!is_last) return;
+        __threadfence();
+        sums = V::zero();
+        for (uint32_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
+            sums = Added<V>::combine(sums, const_cast<const V*>(partial)[i]);
+        }
+        sums = reduce::block_tree<Added<V>>(sums);
+    }
+    if (threadIdx.x != 0) return;
+    TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values[t] = value<S>(sums, t);
+}
+
+/// Blocks of a multiprocessor that registers are planned for.
+template <class S> constexpr int RESIDENT = sizeof(typename S::Ext) > 16 ? 2 : 3;
 
 template <class S, int D>
-__global__ void __launch_bounds__(THREADS, RESIDENT<D>)
-    sums_kernel(const Tables<S, D> tables, Sums<typename S::Base, D, true>* partial) {
-    using V = Sums<typename S::Base, D, true>;
-    V sums = V::zero();
+__global__ void __launch_bounds__(THREADS, RESIDENT<S>)
+    sums_kernel(const Tables<S, D> tables, Sums<typename S::Base, D, true>* partial, uint32_t* done,
+                typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
-        add_pair(tables, i, sums);
-    }
-    sums = reduce::block_tree<Added<V>>(sums);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sums;
+    const auto sums = sum_of<typename S::Base, D, true>([&](auto& to) {
+        for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
+            add_pair(tables, i, to);
+        }
+    });
+    finish<S>(sums, partial, done, values);
 }
 
 template <class S, int D, class From>
-__global__ void __launch_bounds__(THREADS, RESIDENT<D>)
-    bind_kernel(const From from, typename S::Ext* to, const typename S::Ext r,
-                Sums<typename S::Ext, D, false>* partial) {
-    using V = Sums<typename S::Ext, D, false>;
-    V sums = V::zero();
+__global__ void __launch_bounds__(THREADS, RESIDENT<S>)
+    bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r,
+                Sums<typename S::Ext, D, false>* partial, uint32_t* done, typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
-        bind_rows<S, D>(from, to, r, i, sums);
-    }
-    sums = reduce::block_tree<Added<V>>(sums);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sums;
-}
-
-/// One block: the values of all blocks together.
-template <class S, int D, bool ALL, class F>
-__global__ void __launch_bounds__(THREADS)
-    values_kernel(const Sums<F, D, ALL>* partial, uint32_t count, typename S::Ext* values) {
-    using V = Sums<F, D, ALL>;
-    V sums = V::zero();
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) sums = Added<V>::combine(sums, partial[i]);
-    sums = reduce::block_tree<Added<V>>(sums);
-    if (threadIdx.x != 0) return;
-    TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values[t] = value<S>(sums, t);
+    const auto sums = sum_of<typename S::Ext, D, false>([&](auto& to) {
+        for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
+            bind_rows<S, D>(from, rows, r, i, to);
+        }
+    });
+    finish<S>(sums, partial, done, values);
 }
 
 template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, void* scratch, tandem_stream stream) {
@@ -77,19 +141,18 @@ template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, vo
     const uint32_t grid = blocks(pairs(args->op, args->n));
     if (args->op == TANDEM_SUMCHECK_SUMS) {
         auto* partial = static_cast<Sums<Base, D, true>*>(scratch);
-        sums_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, partial);
-        values_kernel<S, D, true><<<1, THREADS, 0, stream>>>(partial, grid, values);
+        sums_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, partial, args->done, values);
         return int32_t(cudaGetLastError());
     }
     Ext r;
     std::memcpy(&r, args->r, sizeof r);
     auto* partial = static_cast<Sums<Ext, D, false>*>(scratch);
     if (args->op == TANDEM_SUMCHECK_BIND) {
-        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, rows, r, partial);
+        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, rows, r, partial, args->done, values);
     } else {
-        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(Rows<S, D>{rows, args->n}, rows, r, partial);
+        const Rows<S, D> from{rows, args->n};
+        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(from, rows, r, partial, args->done, values);
     }
-    values_kernel<S, D, false><<<1, THREADS, 0, stream>>>(partial, grid, values);
     return int32_t(cudaGetLastError());
 }
 
@@ -112,7 +175,7 @@ template <class S>
 int32_t launch(const tandem_sumcheck_args* args, void* memory, size_t scratch_bytes, tandem_stream stream) {
     size_t needed;
     if (scratch<S>(args, &needed) != TANDEM_OK) return TANDEM_INVALID;
-    if (!memory || scratch_bytes < needed || !args->values) return TANDEM_INVALID;
+    if (!memory || scratch_bytes < needed || !args->done || !args->values) return TANDEM_INVALID;
     if (args->op != TANDEM_SUMCHECK_SUMS && !args->rows) return TANDEM_INVALID;
     for (uint32_t j = 0; args->op != TANDEM_SUMCHECK_FOLD && j < args->tables; j++) {
         if (!args->table[j]) return TANDEM_INVALID;
