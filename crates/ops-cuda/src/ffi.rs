@@ -1429,12 +1429,13 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_sumcheck_args>() == 96);
+    assert!(size_of::<tandem_sumcheck_args>() == 104);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, table) == 0);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, rows) == 32);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, values) == 40);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 48);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 80);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 88);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 92);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, done) == 48);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 56);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 88);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 96);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 100);
 };

@@ -7,7 +7,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{Device, DeviceBuffer, Download, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload};
+use tandem_cuda::{
+    Device, DeviceBuffer, Download, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload,
+};
 use tandem_ops::timeline::{count, BackendId, Ends};
 use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
