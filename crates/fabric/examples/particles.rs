@@ -59,7 +59,7 @@ impl Slabs {
     }
 
     fn cell(&self, place: u64) -> usize {
-        (u128::from(place) * self.cells as u128 >> 64) as usize
+        ((u128::from(place) * self.cells as u128) >> 64) as usize
     }
 
     pub(crate) fn owner(&self, particle: &Particle) -> usize {
@@ -293,7 +293,7 @@ pub(crate) fn run(given: impl IntoIterator<Item = String>) -> Result<String> {
     let mut text = String::new();
     if team.local().contains(&0) {
         let (all, [bytes, left]) = gather(&team, &memory)?;
-        let rate = (n * steps) as f64 / seconds / 1e6;
+        let rate = n as f64 * steps as f64 / seconds / 1e6;
         text = format!(
             "{} PEs, {n} particles, {steps} steps: {seconds:.3} s, {rate:.2} million steps of particles a second\n\
              {:.1} MB put, {left} times a particle went to another PE\n{}\n",

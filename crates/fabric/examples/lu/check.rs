@@ -12,7 +12,7 @@ pub(crate) struct Found<'a> {
     pub(crate) pivots: &'a [usize],
 }
 
-/// How far k roundings may lead, by theorem 3.1.
+/// How far k roundings may lead, by lemma 3.1.
 fn gamma(k: usize) -> f64 {
     let ku = k as f64 * f64::EPSILON / 2.0;
     ku / (1.0 - ku)
@@ -41,12 +41,12 @@ impl Found<'_> {
         let (scaled, share) = self.residual(entry)?;
         let b: Vec<f64> = (0..self.n()).map(|i| (i % 7) as f64 - 3.0).collect();
         let solved = match self.solve(&b) {
-            Ok(x) => format!("Ax = b at {:.2} %", 100.0 * self.solves(entry, &b, &x)?),
+            Ok(x) => format!("b - Ax at {:.1e} of its", self.solves(entry, &b, &x)?),
             Err(column) => format!("singular: column {column} has no pivot"),
         };
         Ok(format!(
-            "the factors and pivots of a plain program, bit for bit; |PA - LU| / (n eps |A|) = {scaled:.4}, at {:.2} % of its bound; {solved}",
-            100.0 * share
+            "the factors and pivots of a plain program, bit for bit\n\
+             |PA - LU| / (n eps |A|) = {scaled:.4}, and PA - LU at {share:.1e} of its bound; {solved}"
         ))
     }
 
@@ -142,12 +142,12 @@ impl Found<'_> {
         let (n, rows) = (self.n(), self.rows());
         // |U||x|, then |L| times that.
         let (mut upper, mut weight) = (vec![0.0; n], vec![0.0; n]);
-        for k in 0..n {
-            self.column(k).0.iter().enumerate().for_each(|(i, u)| upper[i] += (u * x[k]).abs());
+        for (k, x) in x.iter().enumerate() {
+            upper.iter_mut().zip(self.column(k).0).for_each(|(sum, u)| *sum += (u * x).abs());
         }
-        for k in 0..n {
+        for (k, sum) in upper.iter().enumerate() {
             let l = [1.0].iter().chain(self.column(k).1);
-            (k..n).zip(l).for_each(|(i, l)| weight[i] += l.abs() * upper[k]);
+            weight[k..].iter_mut().zip(l).for_each(|(weight, l)| *weight += l.abs() * sum);
         }
         let mut largest = 0.0f64;
         for i in 0..n {
