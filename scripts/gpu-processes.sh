@@ -33,7 +33,7 @@ part() {
 part suite suite::one_to_eight
 part heap suite::heaps
 part collectives suite::collectives
-part shift the_example_runs
+part examples the_examples_run
 for drill in to_leave processes_that_differ a_panic a_killed a_process_that_stops; do
     part "$drill" "drills::$drill"
 done

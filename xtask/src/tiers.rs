@@ -46,7 +46,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "sim",
         needs: "g++",
-        files: "array collectives_inside contexts device_host exec exec_dropped exec_faults exec_model exec_run exec_trial heap heap_faults heap_programs host \
+        files: "array collectives_inside contexts device_host examples exec exec_dropped exec_faults exec_model exec_run exec_trial heap heap_faults heap_programs host \
                 processes small",
         runs: Runs::Cargo { more: "", then: "" },
     },
@@ -62,7 +62,7 @@ const TIERS: [Tier; 8] = [
         name: "gpu",
         needs: "a GPU, nvcc",
         // Some are of other tiers too: they run on pretend PEs or the CPU, and on GPUs where there are any.
-        files: "all_gather array backend collectives collectives_inside conformance contexts device_cuda exec exec_dropped exec_faults gpu gpu_faults \
+        files: "all_gather array backend collectives collectives_inside conformance contexts device_cuda examples exec exec_dropped exec_faults gpu gpu_faults \
                 gpu_proofs guide heap heap_cuda heap_faults host launch operations small witness",
         runs: Runs::Bundle,
     },

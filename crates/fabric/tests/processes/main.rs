@@ -6,7 +6,13 @@
 mod drills;
 mod launch;
 mod litmus;
+#[allow(dead_code)]
+#[path = "../../examples/lu.rs"]
+mod lu;
 mod nodes;
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../examples/particles.rs"]
+mod particles;
 #[path = "../../examples/shift.rs"]
 mod shift;
 mod suite;
@@ -38,7 +44,26 @@ fn member() {
 }
 
 type Scene = (&'static str, fn());
-const SCENES: &[Scene] = &[("shift", || shift::main().unwrap())];
+const SCENES: &[Scene] = &[
+    ("shift", || shift::main().unwrap()),
+    ("lu", || ran(lu::run(line("--n 61 --block 4")).map_err(|wrong| wrong.text))),
+    ("particles", || ran(particles::run(line("--n 150 --steps 40")).map_err(|wrong| wrong.text))),
+];
+
+/// The arguments of an example, with the PEs of this process.
+fn line(more: &str) -> Vec<String> {
+    let device = if has_gpu() {
+        format!("cuda:{}", gpus(own_pes()).iter().map(|gpu| gpu.index.to_string()).collect::<Vec<_>>().join(","))
+    } else {
+        format!("sim:{}", own_pes())
+    };
+    format!("--device {device} {more}").split_whitespace().map(String::from).collect()
+}
+
+/// The process with PE 0 checks what all have done.
+fn ran(said: Result<String, String>) {
+    assert_eq!(said.unwrap().contains("bit"), rank() == 0);
+}
 
 /// The rank of this process.
 fn rank() -> usize {
@@ -62,13 +87,18 @@ fn has_gpu() -> bool {
 fn try_open(pes: usize, options: Options) -> tandem_fabric::Result<Team> {
     let meeting = Meeting::from_env()?.unwrap();
     if has_gpu() {
-        let gpus: Vec<_> = tandem_cuda::probe().unwrap().into_iter().filter_map(|gpu| gpu.usable.ok()).collect();
-        let list = std::env::var(PES).unwrap();
-        let first: usize = list.split(',').take(rank()).map(|pes| pes.parse::<usize>().unwrap()).sum();
-        let devices: Vec<_> = (first..first + pes).map(|pe| gpus[pe % gpus.len()]).collect();
+        let devices: Vec<_> = gpus(pes).into_iter().map(|gpu| gpu.usable.unwrap()).collect();
         return Team::cuda_in(meeting, &devices, options);
     }
     Team::sim_in(meeting, pes, options)
+}
+
+/// The GPUs of this process's PEs.
+fn gpus(pes: usize) -> Vec<tandem_cuda::Found> {
+    let all: Vec<_> = tandem_cuda::probe().unwrap().into_iter().filter(|gpu| gpu.usable.is_ok()).collect();
+    let list = std::env::var(PES).unwrap();
+    let first: usize = list.split(',').take(rank()).map(|pes| pes.parse::<usize>().unwrap()).sum();
+    (first..first + pes).map(|pe| all[pe % all.len()].clone()).collect()
 }
 
 /// Waits until the queues of all processes have come here.
@@ -145,10 +175,14 @@ fn play(scene: &str, pes: &[usize]) {
     Cast::start(scene, pes, |_, _| {}).succeed(0..pes.len());
 }
 
-/// The example, over one process and several.
+/// The examples, over one process and several.
 #[test]
-fn the_example_runs_over_processes() {
+fn the_examples_run_over_processes() {
     for pes in [&[1][..], &[1, 1], &[1, 1, 1, 1]] {
         play("shift", pes);
+    }
+    for pes in [&[1, 1][..], &[1, 2, 1]] {
+        play("lu", pes);
+        play("particles", pes);
     }
 }

@@ -72,6 +72,14 @@ fn heaps_of_nodes_grow_shrink_and_stay_equal() {
     }
 }
 
+#[test]
+fn the_examples_run_over_nodes() {
+    for (pes, nodes) in [(&[1, 1][..], 2), (&[2, 1, 1], 3)] {
+        play("lu", pes, nodes);
+        play("particles", pes, nodes);
+    }
+}
+
 /// Programs, as kernels, reach no PE of another node, and say so.
 pub(super) fn programs_are_refused(team: &Team) {
     let word: Symmetric<u64> = team.alloc(1).unwrap();
