@@ -27,12 +27,12 @@ fn lifted<F: SumcheckField>(tables: &Tables<F>) -> Bound<F> {
     tables.iter().map(|table| table.iter().map(|&x| F::lift(x)).collect()).collect()
 }
 
-/// A round's values by the definition, those at 1 of the first round alone.
+/// A round's values by the definition, that at 1 of the first round alone.
 fn defined<F: SumcheckField>(tables: &Bound<F>, bound: &[F::Extension]) -> RoundValues<F> {
     let mut values = RoundValues::<F>::default();
     for (t, value) in values.iter_mut().enumerate().take(tables.len() + 1) {
         if t != 1 || bound.is_empty() {
-            *value = F::challenge(naive::sumcheck_value(tables, bound, F::Extension::from(t as u64)));
+            *value = F::challenge(naive::sumcheck_place(tables, bound, t));
         }
     }
     values

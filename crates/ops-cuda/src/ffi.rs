@@ -703,7 +703,8 @@ pub struct tandem_sort_cuts_args {
 /// Most tables of a product.
 pub const TANDEM_SUMCHECK_TABLES: i32 = 4;
 
-/// Places for a round's values, at 0 to TANDEM_SUMCHECK_TABLES.
+/// Places for what is found of a round's polynomial of degree d: its values at 0 to d - 1 and in place d its leading coefficient; of degree 1 the
+/// values at 0 and at 1.
 pub const TANDEM_SUMCHECK_VALUES: i32 = 5;
 
 /// All values of the first round, of tables of n elements, at least 2.

@@ -44,7 +44,7 @@ impl Cases {
     fn values<F: SumcheckField>(&mut self, tables: &[Vec<F::Extension>], bound: &[F::Extension], with_one: bool) {
         self.add((0..=TABLES_MAX).map(|t| match t {
             t if t > tables.len() || (t == 1 && !with_one) => F::Challenge::default(),
-            t => F::challenge(naive::sumcheck_value(tables, bound, F::Extension::from(t as u64))),
+            t => F::challenge(naive::sumcheck_place(tables, bound, t)),
         }));
     }
 

@@ -136,6 +136,20 @@ pub fn sumcheck_value<F: Field>(tables: &[Vec<F>], bound: &[F], t: F) -> F {
     (0..tables[0].len()).map(|i| tables.iter().map(|table| table[i]).product::<F>()).sum()
 }
 
+/// What stands in place t of a sumcheck's round ([`crate::sumcheck::RoundValues`]) over these tables once the first variables are bound to `bound`: the
+/// value at t, or the leading coefficient, which is the d-th difference of the values at 0, 1, .. d over d!.
+pub fn sumcheck_place<F: Field>(tables: &[Vec<F>], bound: &[F], t: usize) -> F {
+    let at = |t: usize| sumcheck_value(tables, bound, F::from(t as u64));
+    if t < 2 || t != tables.len() {
+        return at(t);
+    }
+    let mut differences: Vec<F> = (0..=t).map(at).collect();
+    for order in 1..=t {
+        differences = differences.windows(2).map(|pair| (pair[1] - pair[0]) / F::from(order as u64)).collect();
+    }
+    differences[0]
+}
+
 /// k * P by doubling and adding.
 pub fn multiple<G: Group>(point: &G::Point, k: Canonical) -> G::Ark {
     let point = G::to_ark(point);

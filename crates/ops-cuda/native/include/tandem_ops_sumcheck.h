@@ -12,7 +12,8 @@ extern "C" {
 
 /// Most tables of a product.
 #define TANDEM_SUMCHECK_TABLES 4
-/// Places for a round's values, at 0 to TANDEM_SUMCHECK_TABLES.
+/// Places for what is found of a round's polynomial of degree d: its values at 0 to d - 1 and in place d its leading coefficient; of degree 1 the
+/// values at 0 and at 1.
 #define TANDEM_SUMCHECK_VALUES 5
 
 /// All values of the first round, of tables of n elements, at least 2.

@@ -23,7 +23,8 @@ use ark_ff::Field;
 /// Most tables of a product.
 pub const TABLES_MAX: usize = 4;
 
-/// Values of a round's polynomial, that at t in place t. Behind the number of tables there are zeros.
+/// A round's polynomial of degree d, as backends find it: its values at 0, 1, .. d - 1 in these places, and in place d its leading coefficient,
+/// which takes fewer steps than the value at d. Of degree 1 there are the values at 0 and at 1. Behind place d there are zeros.
 pub type RoundValues<F> = [<F as SumcheckField>::Challenge; TABLES_MAX + 1];
 
 /// The rounds of a sumcheck over tables on one lane. Rounds begin with the highest bit, so that neighbours stay neighbours and rows can be
@@ -107,8 +108,8 @@ pub fn check_challenge<F: SumcheckField>(op: &'static str, r: F::Challenge) -> R
     F::checked(r).ok_or_else(|| Error::invalid(op, "the challenge is not below the modulus"))
 }
 
-/// Adds what a pair of rows gives to a round's polynomial: the product of the lines through `low` at 0 and `low + step` at 1, at 0, at 1
-/// if that is asked for, and at 2, .. D.
+/// Adds what a pair of rows gives to a round's polynomial ([`RoundValues`]): the product of the lines through `low` at 0 and `low + step` at 1.
+/// The value at 1 is added if that is asked for.
 #[inline]
 pub(crate) fn add_products<E: Field, const D: usize>(
     sums: &mut [E; TABLES_MAX + 1],
@@ -116,13 +117,51 @@ pub(crate) fn add_products<E: Field, const D: usize>(
     step: [E; D],
     with_one: bool,
 ) {
+    let product = |factors: &[E; D]| factors[1..].iter().fold(factors[0], |product, factor| product * factor);
     let mut at = low;
-    for (t, sum) in sums.iter_mut().enumerate().take(D + 1) {
+    for (t, sum) in sums.iter_mut().enumerate().take(D.max(2)) {
         if t > 0 {
             at.iter_mut().zip(&step).for_each(|(at, step)| *at += step);
         }
         if t != 1 || with_one {
-            *sum += at[1..].iter().fold(at[0], |product, factor| product * factor);
+            *sum += product(&at);
+        }
+    }
+    if D > 1 {
+        sums[D] += product(&step);
+    }
+}
+
+/// The value at d of a polynomial of degree d, of which there are the values at 0, 1, .. d - 1 and the leading coefficient: the d-th difference
+/// of its values, the sum of (-1)^(d - k) (d over k) times that at k, is d! times the leading coefficient.
+fn last_value<E: Field>(values: &[E]) -> E {
+    let d = values.len() - 1;
+    let (mut sum, mut binomial, mut factorial) = (E::ZERO, 1u64, 1u64);
+    for (k, &value) in values[..d].iter().enumerate() {
+        let term = value * E::from(binomial);
+        sum += if (d - k) % 2 == 0 { -term } else { term };
+        binomial = binomial * (d - k) as u64 / (k + 1) as u64;
+        factorial *= (k + 1) as u64;
+    }
+    sum + values[d] * E::from(factorial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bn254;
+    use ark_ff::UniformRand;
+    use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+
+    #[test]
+    fn the_last_value_follows_from_the_leading_coefficient() {
+        type Fr = <Bn254 as crate::Curve>::Fr;
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for degree in 2..=TABLES_MAX {
+            let c: Vec<Fr> = (0..=degree).map(|_| Fr::rand(&mut rng)).collect();
+            let at = |t: usize| crate::naive::value(&c, Fr::from(t as u64));
+            let known: Vec<Fr> = (0..degree).map(at).chain([c[degree]]).collect();
+            assert_eq!(last_value(&known), at(degree), "degree {degree}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The prover: rounds on the lanes while there are many rows, the last ones on the host.
 
 use super::verify::Interpolation;
-use super::{add_products, check_challenge, check_tables, check_tables_count};
+use super::{add_products, check_challenge, check_tables, check_tables_count, last_value};
 use super::{RoundValues, Sumcheck, SumcheckField, SumcheckProof, TABLES_MAX};
 use crate::ntt::MAX_SHARDS;
 use crate::{memory, Buffer, Error, Lane, Pending, Result, Wire};
@@ -141,14 +141,18 @@ impl<F: SumcheckField, T: FnMut(&[F::Challenge]) -> F::Challenge> Rounds<F, T> {
         Rounds { tables, challenge, interpolation, sum: None, claim, told: Vec::new(), point: Vec::new() }
     }
 
-    /// Tells a round's values and gives the challenge. From the second round on the value at 1 is what the claim leaves for it.
+    /// Tells a round's values and gives the challenge. From the second round on the value at 1 is what the claim leaves for it; that at d follows
+    /// from the leading coefficient.
     fn next(&mut self, values: &mut [F::Extension; TABLES_MAX + 1]) -> Result<F::Challenge> {
         if self.sum.is_none() {
             self.claim = values[0] + values[1];
             self.sum = Some(F::challenge(self.claim));
         }
         values[1] = self.claim - values[0];
-        let values = &values[..=self.tables];
+        let values = &mut values[..=self.tables];
+        if self.tables > 1 {
+            values[self.tables] = last_value(values);
+        }
         let told: Vec<_> = values.iter().map(|&x| F::challenge(x)).collect();
         let r = (self.challenge)(&told);
         self.claim = self.interpolation.at(values, check_challenge::<F>(OP, r)?);

@@ -24,56 +24,6 @@ template <class V> struct Added {
     }
 };
 
-/// A thread's values in shared memory: in registers they would leave those of a multiprocessor to one block, and eight warps do not keep its
-/// multipliers busy. Words of 16 bytes of neighbours lie side by side, so that no bank is asked twice.
-template <class F, int D, bool ALL> struct Shared {
-    static constexpr int COUNT = ALL ? D + 1 : D;
-    static constexpr int WORDS = sizeof(F) / 16;
-    uint4 (&at)[COUNT * WORDS * THREADS];
-
-    __device__ __forceinline__ F get(int t) const {
-        F x;
-        uint4* to = reinterpret_cast<uint4*>(&x);
-        const uint4* from = at + place(t);
-        TANDEM_UNROLL for (int w = 0; w < WORDS; w++) to[w] = from[w * THREADS];
-        return x;
-    }
-    __device__ __forceinline__ void put(int t, const F& x) {
-        const uint4* from = reinterpret_cast<const uint4*>(&x);
-        uint4* to = at + place(t);
-        TANDEM_UNROLL for (int w = 0; w < WORDS; w++) to[w * THREADS] = from[w];
-    }
-    __device__ __forceinline__ void add(int t, F x) { put(t, get(t) + x); }
-
-    /// Without that at 1 where it is not wanted.
-    static __device__ __forceinline__ bool is_wanted(int t) { return ALL || t != 1; }
-
-  private:
-    static __device__ __forceinline__ int place(int t) {
-        return (ALL || t == 0 ? t : t - 1) * WORDS * int(THREADS) + int(threadIdx.x);
-    }
-};
-
-/// The sum of what a thread adds: `each` gets where to.
-template <class F, int D, bool ALL, class Each> __device__ __forceinline__ Sums<F, D, ALL> sum_of(Each each) {
-    auto sums = Sums<F, D, ALL>::zero();
-    if constexpr (sizeof(F) >= 16 && D > 2) {
-        using Values = Shared<F, D, ALL>;
-        __shared__ uint4 raw[Values::COUNT * Values::WORDS * THREADS];
-        Values values{raw};
-        TANDEM_UNROLL for (int t = 0; t <= D; t++) {
-            if (Values::is_wanted(t)) values.put(t, F::zero());
-        }
-        each(values);
-        TANDEM_UNROLL for (int t = 0; t <= D; t++) {
-            if (Values::is_wanted(t)) sums.at[t] = values.get(t);
-        }
-    } else {
-        each(sums);
-    }
-    return sums;
-}
-
 /// Adds the values of all blocks, in the block that comes last, and writes them; `done` counts blocks and is zero again afterwards.
 template <class S, int D, bool ALL, class F>
 __device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* partial, uint32_t* done,
@@ -101,32 +51,30 @@ __device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* pa
     TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values[t] = value<S>(sums, t);
 }
 
-/// Blocks of a multiprocessor that registers are planned for.
-template <class S> constexpr int RESIDENT = sizeof(typename S::Ext) > 16 ? 2 : 3;
+/// Blocks of a multiprocessor that registers are planned for: eight warps do not keep its multipliers busy, and more blocks spill.
+constexpr int RESIDENT = 2;
 
 template <class S, int D>
-__global__ void __launch_bounds__(THREADS, RESIDENT<S>)
+__global__ void __launch_bounds__(THREADS, RESIDENT)
     sums_kernel(const Tables<S, D> tables, Sums<typename S::Base, D, true>* partial, uint32_t* done,
                 typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    const auto sums = sum_of<typename S::Base, D, true>([&](auto& to) {
-        for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
-            add_pair(tables, i, to);
-        }
-    });
+    auto sums = Sums<typename S::Base, D, true>::zero();
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
+        add_pair(tables, i, sums);
+    }
     finish<S>(sums, partial, done, values);
 }
 
 template <class S, int D, class From>
-__global__ void __launch_bounds__(THREADS, RESIDENT<S>)
+__global__ void __launch_bounds__(THREADS, RESIDENT)
     bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r,
                 Sums<typename S::Ext, D, false>* partial, uint32_t* done, typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    const auto sums = sum_of<typename S::Ext, D, false>([&](auto& to) {
-        for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
-            bind_rows<S, D>(from, rows, r, i, to);
-        }
-    });
+    auto sums = Sums<typename S::Ext, D, false>::zero();
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
+        bind_rows<S, D>(from, rows, r, i, sums);
+    }
     finish<S>(sums, partial, done, values);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Rounds of a sumcheck (crates/ops/src/sumcheck/mod.rs, docs/design/sumcheck.md): the values of a round's polynomial, and tables or rows bound to
+// Rounds of a sumcheck (crates/ops/src/sumcheck/mod.rs, docs/design/sumcheck.md): values of a round's polynomial, and tables or rows bound to
 // a challenge with the values of the round after, each element read once.
 //
 //   rows before, n      low half | high half        a thread takes the rows i, i + n/4, i + n/2, i + 3n/4, and makes
@@ -13,7 +13,8 @@
 namespace tandem {
 namespace sumcheck {
 
-/// Values of a round's polynomial of degree D, that at t in place t: all of them, or all but that at 1, which follows from the round before.
+/// A round's polynomial of degree D: its values at 0, 1, .. D - 1 in these places, without that at 1 where it follows from the round before, and
+/// in place D its leading coefficient; of degree 1 the values at 0 and at 1.
 template <class F, int D, bool ALL> struct Sums {
     F at[D + 1];
 
@@ -25,20 +26,58 @@ template <class F, int D, bool ALL> struct Sums {
     TANDEM_HD void add(int t, F x) { at[t] += x; }
 };
 
-/// Adds to the values of a round those of the product of the lines that begin at x and go up by `step`; `to` adds one at t.
-template <bool ALL, class F, int D, class To> TANDEM_HD void add_products(F (&x)[D], const F (&step)[D], To& to) {
-    TANDEM_UNROLL for (int t = 0; t <= D; t++) {
-        if (t > 0) {
-            TANDEM_UNROLL for (int j = 0; j < D; j++) x[j] += step[j];
+/// The product of two lines, at 0 and then from place to place by differences: three products for all places.
+template <class F> struct Quadratic {
+    F at, leading, difference, second;
+
+    TANDEM_HD Quadratic(F x, F x_step, F y, F y_step)
+        : at(x * y),
+          leading(x_step * y_step),
+          difference((x + x_step) * (y + y_step) - at),
+          second(leading + leading) {}
+    TANDEM_HD void next() {
+        at += difference;
+        difference += second;
+    }
+};
+
+/// Adds the product of the lines that are low at 0 and low + step at 1. The leading coefficient takes no sums of steps, and lines in pairs take
+/// fewer products than one by one.
+template <class F, int D, bool ALL>
+TANDEM_HD void add_products(const F (&low)[D], const F (&step)[D], Sums<F, D, ALL>& to) {
+    if constexpr (D == 1) {
+        to.add(0, low[0]);
+        if (ALL) to.add(1, low[0] + step[0]);
+    } else if constexpr (D == 2) {
+        to.add(0, low[0] * low[1]);
+        if (ALL) to.add(1, (low[0] + step[0]) * (low[1] + step[1]));
+        to.add(2, step[0] * step[1]);
+    } else if constexpr (D == 3) {
+        Quadratic<F> a(low[0], step[0], low[1], step[1]);
+        F x = low[2];
+        TANDEM_UNROLL for (int t = 0; t < D; t++) {
+            if (t > 0) {
+                a.next();
+                x += step[2];
+            }
+            if (t != 1 || ALL) to.add(t, a.at * x);
         }
-        if (t == 1 && !ALL) continue;
-        F product = x[0];
-        TANDEM_UNROLL for (int j = 1; j < D; j++) product = product * x[j];
-        to.add(t, product);
+        to.add(D, a.leading * step[2]);
+    } else {
+        static_assert(D == 4, "one to four tables");
+        Quadratic<F> a(low[0], step[0], low[1], step[1]), b(low[2], step[2], low[3], step[3]);
+        TANDEM_UNROLL for (int t = 0; t < D; t++) {
+            if (t > 0) {
+                a.next();
+                b.next();
+            }
+            if (t != 1 || ALL) to.add(t, a.at * b.at);
+        }
+        to.add(D, a.leading * b.leading);
     }
 }
 
-/// The value at t, 0 to TANDEM_SUMCHECK_VALUES - 1, as it leaves a kernel: zero where there is none.
+/// What is in place t, 0 to TANDEM_SUMCHECK_VALUES - 1, as it leaves a kernel: zero where there is none.
 template <class S, int D, bool ALL, class F> TANDEM_HD typename S::Ext value(const Sums<F, D, ALL>& sums, int t) {
     return t > D ? S::Ext::zero() : S::reduced(S::lift(sums.at[t]));
 }
@@ -58,18 +97,20 @@ template <class S, int D> struct Rows {
 };
 
 /// Adds what rows i and i + n/2 of tables give to the first round, all of its values.
-template <class S, int D, class To> TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, To& to) {
+template <class S, int D>
+TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, Sums<typename S::Base, D, true>& to) {
     typename S::Base low[D], step[D];
     TANDEM_UNROLL for (int j = 0; j < D; j++) {
         low[j] = tables.element(i, j);
         step[j] = tables.element(i + tables.n / 2, j) - low[j];
     }
-    add_products<true>(low, step, to);
+    add_products(low, step, to);
 }
 
 /// Binds what becomes the rows i and i + n/4, and adds what these give to the round after, all values but that at 1.
-template <class S, int D, class From, class To>
-TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i, To& to) {
+template <class S, int D, class From>
+TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i,
+                         Sums<typename S::Ext, D, false>& to) {
     const uint64_t quarter = from.n / 4;
     typename S::Ext low[D], step[D];
     // All is read before anything is written, so that the loads are under way at once.
@@ -82,7 +123,7 @@ TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ex
         rows[(i + quarter) * D + j] = S::reduced(step[j]);
         step[j] = step[j] - low[j];
     }
-    add_products<false>(low, step, to);
+    add_products(low, step, to);
 }
 
 /// Threads that have something to do: one a pair of rows of the round whose values are wanted.
