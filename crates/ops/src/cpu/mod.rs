@@ -5,7 +5,7 @@
 //! run where there is no GPU.
 
 mod batch_inverse;
-#[cfg(all(debug_assertions, not(test)))]
+#[cfg(all(debug_assertions, not(fuzzing), not(test)))]
 mod compiled;
 mod gather;
 mod held;
