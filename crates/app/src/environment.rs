@@ -39,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 46] = [
+const OTHERS: [&str; 47] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -50,6 +50,7 @@ const OTHERS: [&str; 46] = [
     "TANDEM_CUDA_ARCHS",
     "TANDEM_CUDA_ARCHS_BUILT",
     "TANDEM_CUDA_INCLUDE",
+    "TANDEM_CUDA_QUICK",
     "TANDEM_DRILL_JOBS",
     "TANDEM_EDIT",
     "TANDEM_EDITS_SECONDS",

@@ -26,20 +26,20 @@ pub(crate) fn sources(dir: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// The static library of `sources`, made in `out`.
+/// The static library of `sources`, made in `out`. `options` are this library's own.
 pub(crate) fn library(
     toolkit: &Toolkit,
     name: &str,
     sources: &[PathBuf],
     includes: &[PathBuf],
-    defines: &[String],
+    options: &[String],
     archs: &[Arch],
     out: &Path,
 ) -> Result<PathBuf, String> {
     // OUT_DIR is <target>/<profile>/build/<package>/out.
     let shared = out.ancestors().nth(4).unwrap_or(out).join("cuda").join(name);
     let objects: Vec<Object> =
-        sources.iter().map(|s| Object::new(toolkit, s, includes, defines, archs, &shared)).collect();
+        sources.iter().map(|s| Object::new(toolkit, s, includes, options, archs, &shared)).collect();
     let stale: Vec<&Object> = objects.iter().filter(|object| object.is_stale()).collect();
     compile(&stale)?;
 
@@ -75,7 +75,7 @@ impl Object {
         toolkit: &Toolkit,
         source: &Path,
         includes: &[PathBuf],
-        defines: &[String],
+        options: &[String],
         archs: &[Arch],
         shared: &Path,
     ) -> Self {
@@ -85,7 +85,7 @@ impl Object {
         // Source lines for profilers; costs nothing at run time.
         flags.push("-lineinfo".into());
         flags.extend(includes.iter().map(|dir| format!("-I{}", dir.display())));
-        flags.extend(defines.iter().map(|name| format!("-D{name}")));
+        flags.extend_from_slice(options);
         flags.extend(archs.iter().map(Arch::flag));
 
         let mut hasher = DefaultHasher::new();

@@ -9,6 +9,7 @@
 //! | `TANDEM_NVCC` | the nvcc to use; `none` builds without CUDA |
 //! | `CUDA_HOME`, `CUDA_PATH` | a toolkit folder |
 //! | `TANDEM_CUDA_ARCHS` | GPU architectures, such as `90` or `80,90,90+ptx`, or `native` for this machine's |
+//! | `TANDEM_CUDA_QUICK` | `1`: hardly optimise kernels, for builds that run none: a third of the time |
 //! | `TANDEM_REQUIRE_NVCC` | `1`: fail where there is no usable nvcc |
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,12 @@ pub use arch::Arch;
 pub use toolkit::Toolkit;
 
 use std::path::{Path, PathBuf};
+
+/// Set to 1 where kernels are compiled and not run.
+const QUICK: &str = "TANDEM_CUDA_QUICK";
+
+/// The first nvcc that is known to have levels of quick compilation. Older ones optimise.
+const QUICK_SINCE: (u32, u32) = (13, 0);
 
 /// Native code of one crate: every `.cu` below its source folder, as one static library.
 pub struct Library {
@@ -65,7 +72,8 @@ impl Library {
     /// for it. A panic with a message is how a build script fails.
     pub fn build(self) {
         println!("cargo:rustc-check-cfg=cfg(tandem_nvcc)");
-        for var in ["TANDEM_NVCC", "CUDA_HOME", "CUDA_PATH", "TANDEM_CUDA_ARCHS", "TANDEM_REQUIRE_NVCC", "PATH"] {
+        for var in ["TANDEM_NVCC", "CUDA_HOME", "CUDA_PATH", "TANDEM_CUDA_ARCHS", QUICK, "TANDEM_REQUIRE_NVCC", "PATH"]
+        {
             println!("cargo:rerun-if-env-changed={var}");
         }
         println!("cargo:rerun-if-changed=build.rs");
@@ -83,7 +91,11 @@ impl Library {
         };
         println!("cargo:rerun-if-changed={}", toolkit.nvcc.display());
         let sources = compile::sources(&self.root.join("src"));
-        let archive = compile::library(&toolkit, &self.name, &sources, &self.includes, &self.defines, &archs, &out)
+        let mut options: Vec<String> = self.defines.iter().map(|name| format!("-D{name}")).collect();
+        if std::env::var(QUICK).is_ok_and(|v| v == "1") && toolkit.version >= QUICK_SINCE {
+            options.push("-Ofc=max".into());
+        }
+        let archive = compile::library(&toolkit, &self.name, &sources, &self.includes, &options, &archs, &out)
             .unwrap_or_else(|reason| panic!("{reason}"));
 
         println!("cargo:rustc-cfg=tandem_nvcc");

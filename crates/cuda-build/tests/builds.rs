@@ -47,7 +47,9 @@ impl Package {
             .args(["run", "--offline", "--profile", profile])
             .current_dir(&self.0)
             .env("CARGO_TARGET_DIR", self.0.join("target"));
-        for name in ["TANDEM_NVCC", "TANDEM_REQUIRE_NVCC", "TANDEM_CUDA_ARCHS", "CUDA_HOME", "CUDA_PATH"] {
+        for name in
+            ["TANDEM_NVCC", "TANDEM_REQUIRE_NVCC", "TANDEM_CUDA_ARCHS", "TANDEM_CUDA_QUICK", "CUDA_HOME", "CUDA_PATH"]
+        {
             command.env_remove(name);
         }
         let output = command.envs(variables.iter().copied()).output().unwrap();
@@ -88,9 +90,10 @@ fn nvcc_is_optional_unless_it_is_asked_for() {
     }
 }
 
-/// Debug builds define what they are told to, release builds do not. The compiler is the host's, with nvcc's words.
+/// Debug builds define what they are told to, release builds do not; and nvcc hardly optimises where nobody will run the kernels. The
+/// compiler is the host's, with nvcc's words.
 #[test]
-fn debug_builds_define_their_macros() {
+fn builds_have_their_options() {
     let package = Package::new();
     let write = |path: &str, text: &str| {
         std::fs::create_dir_all(package.0.join(path).parent().unwrap()).unwrap();
@@ -98,23 +101,41 @@ fn debug_builds_define_their_macros() {
     };
     let library = "tandem_cuda_build::Library::new(\"small\").define_in_debug(\"CHECKS\")";
     write("build.rs", &format!("fn main() {{ {library}.build(); }}"));
-    write("native/src/a.cu", "#ifdef CHECKS\n#error it is checked\n#endif\nint a(void) { return 1; }\n");
+    let source = "#ifdef CHECKS\n#error it is checked\n#endif\n#ifdef QUICK\n#error it is quick\n#endif\n";
+    write("native/src/a.cu", &format!("{source}int a(void) {{ return 1; }}\n"));
     write("cuda/lib64/libcudart_static.a", "!<arch>\n");
-    let nvcc = "#!/bin/sh\n[ $1 = --version ] && echo 'release 13.0, V13.0.88' && exit\n\
-                for last; do case $last in -D*) macro=$last;; esac; done\n\
-                while [ $# -gt 0 ]; do case $1 in -MF) rule=$2;; -o) object=$2;; esac; shift; done\n\
-                case $last in *trial.cu) exit;; esac\n\
-                echo \"$object : $last\" >$rule; cc -x c $macro -c -fPIC -o $object $last\n";
-    write("cuda/bin/script", nvcc);
-    let nvcc = package.0.join("cuda/bin/nvcc");
-    // Written by another process: a file that this one has open for writing, or a child that another test forks, cannot be run.
-    assert!(Command::new("cp").arg(package.0.join("cuda/bin/script")).arg(&nvcc).status().unwrap().success());
-    std::fs::set_permissions(&nvcc, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let variables = [("TANDEM_NVCC", nvcc.to_str().unwrap())];
+    let script = |version: &str| {
+        format!(
+            "#!/bin/sh\n[ $1 = --version ] && echo 'release {version}, V{version}.1' && exit\n\
+             for last; do case $last in -D*) macro=$last;; -Ofc=max) quick=-DQUICK;; esac; done\n\
+             while [ $# -gt 0 ]; do case $1 in -MF) rule=$2;; -o) object=$2;; esac; shift; done\n\
+             case $last in *trial.cu) exit;; esac\n\
+             echo \"$object : $last\" >$rule; cc -x c $macro $quick -c -fPIC -o $object $last\n"
+        )
+    };
+    let made = |version: &str| {
+        write("cuda/bin/script", &script(version));
+        let nvcc = package.0.join("cuda/bin/nvcc");
+        // Written by another process: a file that this one has open for writing, or a child that another test forks, cannot be run.
+        assert!(Command::new("cp").arg(package.0.join("cuda/bin/script")).arg(&nvcc).status().unwrap().success());
+        std::fs::set_permissions(&nvcc, std::fs::Permissions::from_mode(0o755)).unwrap();
+        nvcc.to_str().unwrap().to_string()
+    };
+    let nvcc = made("13.0");
+    let variables = [("TANDEM_NVCC", nvcc.as_str())];
     let (done, text) = package.run_as("dev", &variables);
-    assert!(!done && text.contains("it is checked"), "{text}");
+    assert!(!done && text.contains("it is checked") && !text.contains("it is quick"), "{text}");
     let (done, text) = package.run_as("release", &variables);
     assert!(done && text.contains("with nvcc"), "{text}");
+    let quick = |value| [variables[0], ("TANDEM_CUDA_QUICK", value)];
+    let (done, text) = package.run_as("release", &quick("1"));
+    assert!(!done && text.contains("it is quick"), "{text}");
+    let (done, text) = package.run_as("release", &quick("0"));
+    assert!(done, "{text}");
+    // An nvcc that may not know the option.
+    made("12.8");
+    let (done, text) = package.run_as("release", &quick("1"));
+    assert!(done, "{text}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ff::UniformRand;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+// The provers on GPUs that it has compiled are not compiled again.
+use tandem_engine as _;
 use tandem_groth16::check::points_pass;
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;

@@ -11,6 +11,8 @@
 mod blinding;
 pub mod ceremony;
 pub mod check;
+#[cfg(all(debug_assertions, not(test)))]
+mod compiled;
 pub mod digits;
 mod finish;
 mod join;

@@ -1,4 +1,4 @@
-//! The tests of keys, proofs and verdicts, in one program: each program that makes proofs compiles the prover once more.
+//! The tests of keys, proofs and verdicts, in one program: each would compile arkworks' prover, and what else is generic here, once more.
 
 #[path = "groth16/blueprint.rs"]
 mod blueprint;

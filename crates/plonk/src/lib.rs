@@ -10,6 +10,8 @@ mod additions;
 mod basis;
 mod blinding;
 mod check;
+#[cfg(all(debug_assertions, not(test)))]
+mod compiled;
 mod coset;
 pub mod fflonk;
 mod gates;

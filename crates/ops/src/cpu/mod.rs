@@ -5,6 +5,8 @@
 //! run where there is no GPU.
 
 mod batch_inverse;
+#[cfg(all(debug_assertions, not(fuzzing), not(test)))]
+mod compiled;
 mod gather;
 mod held;
 mod msm;
