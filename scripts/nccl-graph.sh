@@ -1,11 +1,13 @@
 #!/bin/sh
 # Lets a real NCCL read our graph files, of this machine's GPUs: `sh nccl-graph.sh`, beside the program in the GPU bundle. NCCL is the library NCCL, or
 # that of the wheel nvidia-nccl-cu13. It looks for NCCL's own words: that it took all channels of each file, and that it stumbled over nothing. What NCCL
-# says goes to $OUT (default: out). Needs two GPUs with NVLinks between them.
+# says goes to $OUT (default: out). Needs two GPUs with NVLinks between them, and takes no more: behind a switch plans for several branch, which NCCL's
+# graphs cannot say.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-out}
 mkdir -p "$OUT"
+export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0,1}"
 packages=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 NCCL=${NCCL:-$packages/nvidia/nccl/lib/libnccl.so.2}
 [ -e "$NCCL" ] || { echo "nccl-graph: no $NCCL: pip install nvidia-nccl-cu13, or NCCL=FILE" >&2; exit 2; }
