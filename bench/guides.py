@@ -3,6 +3,7 @@
 import re
 import sys
 
+import fourier
 import nvlink
 import plonk_keys
 import porep
@@ -18,6 +19,7 @@ def pages(folder, rows, latest, digits, table):
         "nvlink.md": nvlink.tables(rows, latest, digits, table),
         "circuit-developer.md": gas,
         "snarkjs.md": gas | costs | {"publics": plonk_keys.table(rows, latest, digits, table)},
+        "transforms.md": {"fft": fourier.table(rows, latest, digits, table)},
         "filecoin.md": {"porep": porep.table(rows, latest, digits, table)},
     }
     text = lambda name: (folder / name).read_text(encoding="utf-8")

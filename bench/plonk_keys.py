@@ -158,23 +158,22 @@ def changed(proof, way):
 
 
 def table(rows, latest, digits, of_lines):
-    """The last rows of circuits with many public signals as a table, for report.py. snarkjs's set-up counts where it was not cut."""
+    """The last rows of circuits with many public signals as a table, for report.py, each of the machine where snarkjs proved. snarkjs's set-up counts
+    where it was not cut."""
     many = [row for row in rows if row["what"] == "plonk_keys" and row["publics"] >= 1000]
-    key = lambda row: (row["circuit"], row["protocol"])
-    found, proved = latest(many, key), latest([row for row in many if "snarkjs" in row["ms"]["prove"]], key)
-    whole = latest([row for row in many if not row.get("cut")], key)
-    head = ["", "public signals", "key, GiB", *(f"{program} {what}" for what in ("set-up, cpu s", "proof, cpu s", "proof, MiB")
-                                               for program in ("tandem", "snarkjs"))]
-    figure = lambda of, at, unit, what, program: digits(of[at][unit][what][program] / (1000 if unit != "mib" else 1)) if at in of else ""
-    lines = [
-        [f"{circuit}, {'PLONK' if protocol == 'plonk' else 'FFLONK'}", str(row["publics"]), digits(row["key_mib"] / 1024),
-         figure(found, at, "ms_processors", "setup", "tandem"), figure(whole, at, "ms_processors", "setup", "snarkjs"),
-         figure(found, at, "ms_processors", "prove", "tandem"), figure(proved, at, "ms_processors", "prove", "snarkjs"),
-         figure(found, at, "mib", "prove", "tandem"), figure(proved, at, "mib", "prove", "snarkjs")]
-        for at, row in sorted(found.items())
-        for circuit, protocol in [at]
-    ]
-    return of_lines(head, lines)
+    proved = latest([row for row in many if "snarkjs" in row["ms"]["prove"]], lambda row: (row["circuit"], row["protocol"]))
+    whole = latest([row for row in many if not row.get("cut")], lambda row: (row["circuit"], row["protocol"], row["device"]))
+    head = ["", "public signals", "key, GiB", "cores", *(f"{program} {what}" for what in ("set-up, cpu s", "proof, cpu s", "proof, MiB")
+                                                        for program in ("tandem", "snarkjs"))]
+
+    def line(circuit, protocol, row):
+        all_of_it = whole.get((circuit, protocol, row["device"]))
+        seconds = lambda row, what, program: digits(row["ms_processors"][what][program] / 1000)
+        return [f"{circuit}, {'PLONK' if protocol == 'plonk' else 'FFLONK'}", str(row["publics"]), digits(row["key_mib"] / 1024),
+                re.search(r"(\d+) cores", row["device"])[1], seconds(row, "setup", "tandem"), seconds(all_of_it, "setup", "snarkjs") if all_of_it else "",
+                seconds(row, "prove", "tandem"), seconds(row, "prove", "snarkjs"), *(digits(row["mib"]["prove"][program]) for program in ("tandem", "snarkjs"))]
+
+    return of_lines(head, [line(*key, row) for key, row in sorted(proved.items())])
 
 
 def load(path):

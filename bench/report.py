@@ -32,6 +32,8 @@ MACHINES = {
     "h100x4": "four NVIDIA H100 80GB HBM3 of one host (NVLink), 64 host cores, driver 580.159.04, CUDA 13.0",
     "cpu2": "two cores of an AMD EPYC",
 }
+# Of this only a guide tells.
+OF_GUIDES = ["cpu64"]
 # Of these only the page on scaling tells.
 ALSO = {"h200x8": "eight NVIDIA H200 of one host (NVSwitch, 18 links), 128 host cores, CUDA 13.0"}
 FIELDS = {
@@ -582,7 +584,7 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 """
     files["results.md"] = head + "\n".join(sections)
     files["scaling.md"] = scaling.page(rows + load(ALSO), latest, digits, table, field)
-    for name, text in guides.pages(GUIDES, rows, latest, digits, table).items():
+    for name, text in guides.pages(GUIDES, rows + load(OF_GUIDES), latest, digits, table).items():
         files[f"../guides/{name}"] = text
     return files
 

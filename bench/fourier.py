@@ -1,0 +1,23 @@
+"""The table of Fourier transforms of complex numbers in docs/guides/transforms.md, for report.py."""
+
+
+def table(rows, latest, digits, of_lines):
+    """The last row of each size, precision and number of H200, and of cuFFT on one."""
+    fft = [row for row in rows if row["what"] == "fft" and row["machine"].startswith("h200")]
+    key = lambda row: (row["log_n"], row["precision"], row["lanes"])
+    ours = latest([row for row in fft if "peer" not in row], key)
+    # Beside the peer, what ran on its machine.
+    ours |= latest([row for row in fft if "peer" not in row and row["machine"] == "h200x1"], key)
+    peer = latest([row for row in fft if row.get("peer", "").startswith("cuFFT")], lambda row: (row["log_n"], row["precision"]))
+    ms = lambda row: digits(row.get("ms_median", row.get("ms"))) if row else ""
+
+    def of(size, precision):
+        one, theirs = ours.get((size, precision, 1)), peer.get((size, precision))
+        return [ms(one), ms(theirs), f"{theirs['ms'] / one['ms_median']:.2f}" if one and theirs else ""]
+
+    more = [(precision, lanes) for precision in ("f32", "f64") for lanes in (2, 4, 8)]
+    head = ["size", *(f"{precision}{word}" for precision in ("f32", "f64") for word in (", ms", ", cuFFT", ", cuFFT / tandem"))]
+    head += [f"{precision}, {lanes} GPUs" for precision, lanes in more]
+    sizes = sorted({size for size, _, _ in ours})
+    lines = [[f"2^{size}", *of(size, "f32"), *of(size, "f64"), *(ms(ours.get((size, *at))) for at in more)] for size in sizes]
+    return of_lines(head, lines, len(head) - 1)
