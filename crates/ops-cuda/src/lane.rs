@@ -1,15 +1,14 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
 use crate::cache::Cache;
+use crate::outside::Outside;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{
-    Device, DeviceBuffer, Download, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload,
-};
+use tandem_cuda::{Device, DeviceBuffer, Download, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
 use tandem_ops::timeline::{count, BackendId, Ends};
 use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
@@ -215,11 +214,11 @@ impl LaneCtx {
             return self.upload(op, to, 0, values);
         }
         count(self.backend, Ends::Up(self.lane), from.bytes());
-        let outside = Outside { from, failed: Mutex::default() };
+        let outside = Outside::new(from);
         let upload = self.staging.upload_pieces(to, 0, &outside).map_err(|e| self.error(op, e))?;
         let done = Upload::run(&[upload]);
         // What could not be read is the cause of what came after.
-        match outside.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match outside.failed() {
             Some(failed) => Err(failed),
             None => done.map_err(|e| self.error(op, e)),
         }
@@ -362,28 +361,6 @@ impl LaneCtx {
             return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
         }
         Error::Device { op, device: self.name(), code: error.code, code_name: error.name, text: error.text }
-    }
-}
-
-/// Values outside memory on their way to a GPU, and why the first of them that did not come did not.
-struct Outside<'a, T: Wire> {
-    from: Stored<'a, T>,
-    failed: Mutex<Option<Error>>,
-}
-
-impl<T: Wire> Pieces for Outside<'_, T> {
-    fn len(&self) -> usize {
-        self.from.bytes()
-    }
-
-    fn lead(&self) -> usize {
-        self.from.blocks().map_or(0, |(lead, _)| lead)
-    }
-
-    fn fill(&self, at: usize, into: &mut [u8]) -> bool {
-        let Err(error) = self.from.read(at, into) else { return true };
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        false
     }
 }
 

@@ -11,6 +11,7 @@ mod gather;
 mod lane;
 mod msm;
 mod ntt;
+mod outside;
 mod plonk_rows;
 mod point_ntt;
 mod poseidon;
