@@ -139,7 +139,7 @@ fn last_value<E: Field>(values: &[E]) -> E {
     let (mut sum, mut binomial, mut factorial) = (E::ZERO, 1u64, 1u64);
     for (k, &value) in values[..d].iter().enumerate() {
         let term = value * E::from(binomial);
-        sum += if (d - k) % 2 == 0 { -term } else { term };
+        sum += if (d - k).is_multiple_of(2) { -term } else { term };
         binomial = binomial * (d - k) as u64 / (k + 1) as u64;
         factorial *= (k + 1) as u64;
     }
