@@ -291,6 +291,14 @@ pub struct tandem_ntt_product_args {
     pub b: *const tandem_scalar,
 }
 
+/// A pass over `count` vectors that lie one behind the other, the first where `pass` says.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_batch_args {
+    pub pass: tandem_ntt_pass_args,
+    pub count: u64,
+}
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -790,6 +798,8 @@ tandem_cuda::native! {
     pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_product_bls12_381(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_batch_bn254(args: *const tandem_ntt_batch_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_batch_bls12_381(args: *const tandem_ntt_batch_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
@@ -1171,6 +1181,12 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_product_args, times) == 88);
     assert!(core::mem::offset_of!(tandem_ntt_product_args, a) == 96);
     assert!(core::mem::offset_of!(tandem_ntt_product_args, b) == 104);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_batch_args>() == 96);
+    assert!(core::mem::offset_of!(tandem_ntt_batch_args, pass) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_batch_args, count) == 88);
 };
 
 const _: () = {

@@ -313,6 +313,12 @@ typedef struct tandem_ntt_product_args {
     const tandem_scalar* b;
 } tandem_ntt_product_args;
 
+/// A pass over `count` vectors that lie one behind the other, the first where `pass` says.
+typedef struct tandem_ntt_batch_args {
+    tandem_ntt_pass_args pass;
+    uint64_t count;
+} tandem_ntt_batch_args;
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 typedef struct tandem_ntt_tiny_args {
     tandem_scalar* data;
@@ -356,6 +362,7 @@ TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_twiddles, tandem_ntt_twiddles_args
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_pass, tandem_ntt_pass_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_spread, tandem_ntt_spread_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_product, tandem_ntt_product_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_batch, tandem_ntt_batch_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_tiny, tandem_ntt_tiny_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_tiny_spread, tandem_ntt_tiny_spread_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_scale, tandem_ntt_scale_args);

@@ -29,10 +29,12 @@ const OP: &str = "ntt";
 /// A launcher with these arguments.
 type Launcher<Args> = unsafe extern "C" fn(*const Args, tandem_stream) -> i32;
 
-/// The vector that is transformed.
+/// The vectors that are transformed, one behind the other.
+#[derive(Clone, Copy)]
 struct Data<'a> {
     ctx: &'a LaneCtx,
     at: *mut ffi::tandem_scalar,
+    count: usize,
     log_n: u32,
 }
 
@@ -43,11 +45,7 @@ macro_rules! curve {
             fn ntt_batch(&self, data: &mut CudaBuf<Mont>, count: usize, op: NttOp) -> Result<()> {
                 let log_n = log_size::<$curve>(data.len(), count, op.coset)?;
                 let ctx = self.lane(OP, data.lane())?;
-                for i in 0..count {
-                    let at = data.ptr().offset(i << log_n).cast().raw();
-                    Data { ctx, at, log_n }.ntt::<$curve>(op)?;
-                }
-                Ok(())
+                Data { ctx, at: data.ptr().cast().raw(), count, log_n }.ntt::<$curve>(op)
             }
         }
     };
@@ -145,19 +143,29 @@ impl Data<'_> {
             shape.odd = false;
         }
         if let (Some(g), false) = (shift, inverse) {
-            data.scale::<C>(C::Fr::ONE, g, op.input)?;
+            data.each(|one| one.scale::<C>(C::Fr::ONE, g, op.input))?;
         }
         match plan::plan(&shape, memory, least) {
             Some(plan) => data.transform::<C>(&shape, &plan)?,
-            None => data.tiny::<C>(&shape)?,
+            None => data.each(|one| one.tiny::<C>(&shape))?,
         }
         if let (Some(g), true) = (shift, inverse) {
-            data.scale::<C>(C::Fr::ONE, g.inverse().unwrap_or(C::Fr::ZERO), op.output)?;
+            data.each(|one| one.scale::<C>(C::Fr::ONE, g.inverse().unwrap_or(C::Fr::ZERO), op.output))?;
         }
         Ok(())
     }
 
+    /// Does something with each vector.
+    fn each(&self, f: impl Fn(Data) -> Result<()>) -> Result<()> {
+        let vector = |i: usize| Data { at: self.at.wrapping_add(i << self.log_n), count: 1, ..*self };
+        (0..self.count).map(vector).try_for_each(f)
+    }
+
     fn transform<C: Curve>(&self, shape: &Shape, plan: &Plan) -> Result<()> {
+        // Vectors whose last pass goes by halves fill a GPU each.
+        if plan.passes.iter().any(|pass| matches!(pass.twiddles, Twiddles::Half { .. })) {
+            return self.each(|one| one.with_products::<C>(shape, plan, Products::default()));
+        }
         self.with_products::<C>(shape, plan, Products::default())
     }
 
@@ -168,11 +176,15 @@ impl Data<'_> {
             CurveId::Bn254 => (ffi::tandem_ntt_pass_bn254 as Launcher<_>, ffi::tandem_ntt_product_bn254 as Launcher<_>),
             CurveId::Bls12_381 => (ffi::tandem_ntt_pass_bls12_381 as _, ffi::tandem_ntt_product_bls12_381 as _),
         };
+        let of_many: Launcher<_> = match C::ID {
+            CurveId::Bn254 => ffi::tandem_ntt_batch_bn254,
+            CurveId::Bls12_381 => ffi::tandem_ntt_batch_bls12_381,
+        };
         // The last pass that moves elements to other places cannot do it in place, unless it is the only one: then
         // one block reads all before it writes. The data may be secret, and this memory is overwritten when dropped.
         let count = plan.passes.len();
         let other = match plan.reorder && count > 1 {
-            true => Some(self.ctx.alloc::<Mont>(OP, 1 << self.log_n)?),
+            true => Some(self.ctx.alloc::<Mont>(OP, self.count << self.log_n)?),
             false => None,
         };
         let other_at = other.as_ref().map_or(self.at, |other| other.ptr().cast().raw());
@@ -190,6 +202,12 @@ impl Data<'_> {
             let (first, less_than) = (products.first.filter(|_| i == 0), products.last.filter(|_| last));
             if let Some([input, _]) = first {
                 args.input = input;
+            }
+            if self.count > 1 {
+                let args = ffi::tandem_ntt_batch_args { pass: args, count: self.count as u64 };
+                // SAFETY: input and output hold `count` vectors of 2^log_n elements; the rest as below. Products are of one vector.
+                self.ctx.launch(OP, |stream| unsafe { of_many(&args, stream) })?;
+                continue;
             }
             if first.is_none() && less_than.is_none() {
                 // SAFETY: Input and output hold 2^log_n elements; the tables were made for this pass, and stay until the

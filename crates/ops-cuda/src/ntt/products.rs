@@ -48,7 +48,7 @@ macro_rules! curve {
                 };
                 let out = self.uninit::<Mont>(OP, a.lane(), a.len())?;
                 let products = Products { first: Some([at(a).cast_const(), at(b).cast_const()]), last: None };
-                Data { ctx, at: at(&out), log_n }.with_products::<$curve>(&shape, &plan, products)?;
+                Data { ctx, at: at(&out), count: 1, log_n }.with_products::<$curve>(&shape, &plan, products)?;
                 Ok(out)
             }
 
@@ -69,7 +69,7 @@ macro_rules! curve {
                     return ntt_then_product::<$curve, _>(self, a, b, c, op);
                 };
                 let products = Products { first: None, last: Some([at(a).cast_const(), at(b).cast_const()]) };
-                Data { ctx, at: at(&c), log_n }.with_products::<$curve>(&shape, &plan, products)?;
+                Data { ctx, at: at(&c), count: 1, log_n }.with_products::<$curve>(&shape, &plan, products)?;
                 Ok(c)
             }
         }

@@ -345,7 +345,7 @@ impl Shards<'_, Mont> {
         let step = base.pow([1 << log_shards]);
         let mut first = C::Fr::ONE;
         for shard in &self.shards {
-            let data = Data { ctx: &shard.ctx, at: shard.data(), log_n: log_n - log_shards };
+            let data = Data { ctx: &shard.ctx, at: shard.data(), count: 1, log_n: log_n - log_shards };
             data.scale::<C>(first, step, in_order)?;
             first *= base;
         }

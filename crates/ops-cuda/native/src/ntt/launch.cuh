@@ -38,21 +38,42 @@ inline bool valid_kind(const tandem_ntt_spread_args& a) {
     return !p.last && !p.reorder;
 }
 
-template <class P, class Args> int32_t pass(const Args* args, tandem_stream stream) {
-    const tandem_ntt_pass_args& a = pass_of(*args);
-    if (!valid_kind(*args)) return TANDEM_INVALID;
-    if (!a.input || !a.output || !a.stages || a.log_n > MAX_LOG_N) return TANDEM_INVALID;
-    if (a.log_rows < MIN_LOG_N || a.log_rows > MAX_LOG_ROWS || a.low + a.log_rows > a.log_n) return TANDEM_INVALID;
+template <class Args> bool valid_pass(const Args& args) {
+    const tandem_ntt_pass_args& a = pass_of(args);
+    if (!valid_kind(args)) return false;
+    if (!a.input || !a.output || !a.stages || a.log_n > MAX_LOG_N) return false;
+    if (a.log_rows < MIN_LOG_N || a.log_rows > MAX_LOG_ROWS || a.low + a.log_rows > a.log_n) return false;
     // A block that holds the whole transform has read everything before it writes.
-    if (a.reorder && a.input == a.output && a.log_rows < a.log_n) return TANDEM_INVALID;
-    if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return TANDEM_INVALID;
-    const uint32_t bits = (a.reversed ? a.low + a.log_rows : a.log_n - a.low) + known_bits(*args);
-    if (a.multiply && !a.twiddles && !valid_powers(a.powers, a.order_bits, a.split, bits + a.odd))
-        return TANDEM_INVALID;
-    // A block of fewer elements than the usual where there are not that many.
-    const uint32_t log_elements = a.log_n < LOG_BLOCK + LOG_HELD ? a.log_n : LOG_BLOCK + LOG_HELD;
-    pass_kernel<P, Args>
-        <<<1u << (a.log_n - log_elements), 1u << (log_elements - LOG_HELD), 32u << log_elements, stream>>>(*args);
+    if (a.reorder && a.input == a.output && a.log_rows < a.log_n) return false;
+    if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return false;
+    const uint32_t bits = (a.reversed ? a.low + a.log_rows : a.log_n - a.low) + known_bits(args);
+    return !a.multiply || a.twiddles || valid_powers(a.powers, a.order_bits, a.split, bits + a.odd);
+}
+
+/// log2 of a block's elements: fewer than the usual where a vector has not that many.
+inline uint32_t log_elements(uint32_t log_n) { return log_n < LOG_BLOCK + LOG_HELD ? log_n : LOG_BLOCK + LOG_HELD; }
+
+template <class P, class Args> int32_t pass(const Args* args, tandem_stream stream) {
+    if (!valid_pass(*args)) return TANDEM_INVALID;
+    const uint32_t log_n = pass_of(*args).log_n, log = log_elements(log_n);
+    pass_kernel<P, Args><<<1u << (log_n - log), 1u << (log - LOG_HELD), 32u << log, stream>>>(*args);
+    return status();
+}
+
+template <class P> int32_t batch(const tandem_ntt_batch_args* args, tandem_stream stream) {
+    if (!valid_pass(args->pass) || args->count >> (40 - args->pass.log_n)) return TANDEM_INVALID;
+    const uint32_t log_n = args->pass.log_n, log = log_elements(log_n);
+    // Vectors of one launch: the most that a grid has in its second dimension.
+    constexpr uint64_t MOST = 0xffff;
+    tandem_ntt_pass_args some = args->pass;
+    for (uint64_t left = args->count; left > 0;) {
+        const uint64_t now = left < MOST ? left : MOST;
+        const dim3 grid(1u << (log_n - log), uint32_t(now));
+        batch_kernel<P><<<grid, 1u << (log - LOG_HELD), 32u << log, stream>>>(some);
+        some.input += now << log_n;
+        some.output += now << log_n;
+        left -= now;
+    }
     return status();
 }
 
@@ -128,6 +149,9 @@ template <class P> int32_t scale(const tandem_ntt_scale_args* args, tandem_strea
     }                                                                                                       \
     int32_t tandem_ntt_product_##curve(const tandem_ntt_product_args* args, tandem_stream stream) {         \
         return tandem::ntt::pass<tandem::field>(args, stream);                                              \
+    }                                                                                                       \
+    int32_t tandem_ntt_batch_##curve(const tandem_ntt_batch_args* args, tandem_stream stream) {             \
+        return tandem::ntt::batch<tandem::field>(args, stream);                                             \
     }                                                                                                       \
     int32_t tandem_ntt_tiny_##curve(const tandem_ntt_tiny_args* args, tandem_stream stream) {               \
         return tandem::ntt::tiny<tandem::field>(args, stream);                                              \

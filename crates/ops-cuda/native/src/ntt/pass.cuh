@@ -269,7 +269,7 @@ __device__ __forceinline__ void copy_out(const uint4* shared, const Args& all, c
 }
 
 /// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard, or tandem_ntt_product_args.
-template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
+template <class P, class Args> __device__ __forceinline__ void pass_of_block(const Args& all) {
     extern __shared__ uint4 shared[];
     const tandem_ntt_pass_args& args = pass_of(all);
     const bool reversed = args.reversed, reorder = args.reorder;
@@ -294,6 +294,20 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         }
     }
     copy_out<P>(shared, all, tile, to);
+}
+
+template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
+    pass_of_block<P>(all);
+}
+
+/// A pass over a vector for each blockIdx.y.
+template <class P>
+__global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) batch_kernel(const tandem_ntt_pass_args first) {
+    tandem_ntt_pass_args args = first;
+    const uint64_t vector = uint64_t(blockIdx.y) << args.log_n;
+    args.input += vector;
+    args.output += vector;
+    pass_of_block<P>(args);
 }
 #endif
 
