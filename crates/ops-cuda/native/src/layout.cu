@@ -131,6 +131,10 @@ static_assert(offsetof(tandem_ntt_product_args, times) == 88, "tandem_ntt_produc
 static_assert(offsetof(tandem_ntt_product_args, a) == 96, "tandem_ntt_product_args.a");
 static_assert(offsetof(tandem_ntt_product_args, b) == 104, "tandem_ntt_product_args.b");
 
+static_assert(sizeof(tandem_ntt_batch_args) == 96, "size of tandem_ntt_batch_args");
+static_assert(offsetof(tandem_ntt_batch_args, pass) == 0, "tandem_ntt_batch_args.pass");
+static_assert(offsetof(tandem_ntt_batch_args, count) == 88, "tandem_ntt_batch_args.count");
+
 static_assert(sizeof(tandem_ntt_tiny_args) == 88, "size of tandem_ntt_tiny_args");
 static_assert(offsetof(tandem_ntt_tiny_args, data) == 0, "tandem_ntt_tiny_args.data");
 static_assert(offsetof(tandem_ntt_tiny_args, root) == 8, "tandem_ntt_tiny_args.root");
@@ -345,11 +349,12 @@ static_assert(offsetof(tandem_sort_cuts_args, runs) == 208, "tandem_sort_cuts_ar
 static_assert(offsetof(tandem_sort_cuts_args, key_bytes) == 212, "tandem_sort_cuts_args.key_bytes");
 static_assert(offsetof(tandem_sort_cuts_args, descending) == 216, "tandem_sort_cuts_args.descending");
 
-static_assert(sizeof(tandem_sumcheck_args) == 96, "size of tandem_sumcheck_args");
+static_assert(sizeof(tandem_sumcheck_args) == 104, "size of tandem_sumcheck_args");
 static_assert(offsetof(tandem_sumcheck_args, table) == 0, "tandem_sumcheck_args.table");
 static_assert(offsetof(tandem_sumcheck_args, rows) == 32, "tandem_sumcheck_args.rows");
 static_assert(offsetof(tandem_sumcheck_args, values) == 40, "tandem_sumcheck_args.values");
-static_assert(offsetof(tandem_sumcheck_args, r) == 48, "tandem_sumcheck_args.r");
-static_assert(offsetof(tandem_sumcheck_args, n) == 80, "tandem_sumcheck_args.n");
-static_assert(offsetof(tandem_sumcheck_args, tables) == 88, "tandem_sumcheck_args.tables");
-static_assert(offsetof(tandem_sumcheck_args, op) == 92, "tandem_sumcheck_args.op");
+static_assert(offsetof(tandem_sumcheck_args, done) == 48, "tandem_sumcheck_args.done");
+static_assert(offsetof(tandem_sumcheck_args, r) == 56, "tandem_sumcheck_args.r");
+static_assert(offsetof(tandem_sumcheck_args, n) == 88, "tandem_sumcheck_args.n");
+static_assert(offsetof(tandem_sumcheck_args, tables) == 96, "tandem_sumcheck_args.tables");
+static_assert(offsetof(tandem_sumcheck_args, op) == 100, "tandem_sumcheck_args.op");
