@@ -522,7 +522,7 @@ def others(rows):
     ]
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
-    ways = ["module", "first", "third", "later", "all first", "all later", "node", "C++"]
+    ways = ["module", "first", "third", "later", "all first", "all later", "node", "C++", "graph"]
     witness_lines = [
         [name] + [digits(row["ms_processors"][way]) if way in row["ms_processors"] else "" for way in ways]
         + [f"{row['ms_processors']['node'] / row['ms_processors']['first']:.2f}"]
@@ -555,7 +555,8 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses, ms of the processors that whole programs take (`python3 bench/witness.py`). "module" is `tandem witness` without recordings.
 "first", "third" and "later" are runs by default: a short program is recorded in the first, a longer one in the third, and later ones replay it on
-other inputs. "all first" and "all later" are a first and a second run with `--recordings all`. "node" runs circom's WebAssembly as snarkjs does, "C++" is what `circom --c` makes.
+other inputs. "all first" and "all later" are a first and a second run with `--recordings all`. "node" runs circom's WebAssembly as snarkjs does, "C++"
+is what `circom --c` makes, "graph" is circom-witnesscalc.
 The machine's load was up to {max(row.get("load", 0) for row in witnesses.values()):.0f}:
 
 {table(["", *ways, "node / first"], witness_lines)}

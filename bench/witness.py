@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Witnesses of circom's circuits, file to file: `tandem witness` beside V8 and circom's own C++ (`circom --c`).
+"""Witnesses of circom's circuits, file to file: `tandem witness` beside V8, circom's own C++ (`circom --c`) and circom-witnesscalc.
 
-    python3 bench/witness.py [--tandem target/release/tandem] [--runs 7] [--packages DIR] [--json rows.jsonl] [CIRCUIT...]
+    python3 bench/witness.py [--tandem target/release/tandem] [--runs 7] [--packages DIR] [--witnesscalc DIR] [--json rows.jsonl] [CIRCUIT...]
 
 `npm ci --prefix tests/e2e --ignore-scripts` fetches the circuits, circom and V8's part. C++ takes g++, make, nasm, libgmp-dev and
 nlohmann-json3-dev, and is left out without nasm. semaphore and rsa2048 take the folder `--packages`, in which
 `npm install --ignore-scripts @zk-email/circuits @semaphore-protocol/circuits` was run; they are left out without. sha256_16384 has a million
 constraints; circom does not simplify them, which takes it minutes.
+
+circom-witnesscalc takes the folder `--witnesscalc` with its programs build-circuit and calc-witness, and is left out without, and of circuits that
+it refuses. It compiles the circuit itself: where its compiler orders wires otherwise than ours, its witness is not compared.
 
 All take turns on the same inputs, and the median counts. Each witness is compared with V8's, byte by byte. "module" is a run that is not
 recorded. "first", "third" and "later" are the first, the third and the fourth with one cache folder, empty before, and the default of
@@ -42,7 +45,7 @@ SOURCES = {
 LARGE = {
     "sha256_16384": 'pragma circom 2.1.6; include "circomlib/circuits/sha256/sha256.circom"; component main = Sha256(16384);',
 }
-WAYS = ["module", "first", "third", "later", "all first", "all later", "node", "C++"]
+WAYS = ["module", "first", "third", "later", "all first", "all later", "node", "C++", "graph"]
 
 
 def bits(count):
@@ -131,10 +134,22 @@ def run(command, folder=None, **environment):
     return done.stdout + done.stderr, wall * 1e3, cpu * 1e3
 
 
-def made(circuit, packages, folder):
-    """The circuit's WebAssembly and, where there is a source, its C++, made; None where a package is missing."""
+def graph_of(circuit, source, libraries, witnesscalc, folder):
+    """circom-witnesscalc's graph of a circuit, or None where it makes none."""
+    graph = os.path.join(folder, f"{circuit}.graph")
+    command = [os.path.join(witnesscalc, "build-circuit"), source, graph] + [word for library in libraries for word in ("-l", library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode == 0 and os.path.exists(graph):
+        return graph
+    why = (done.stderr or done.stdout).strip().splitlines() or ["no reason"]
+    print(f"{circuit}: circom-witnesscalc makes no graph: {why[-1]}", file=sys.stderr)
+    return None
+
+
+def made(circuit, packages, witnesscalc, folder):
+    """The circuit's WebAssembly and, where there is a source, its C++ and its graph, made; None where a package is missing."""
     if os.path.isdir(os.path.join(CIPHERS, circuit)):
-        return os.path.join(CIPHERS, circuit, "circuit.wasm"), None
+        return os.path.join(CIPHERS, circuit, "circuit.wasm"), None, None
     source = os.path.join(ROOT, "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom")
     # circom finds libraries below the folder in which it runs.
     libraries, at = [PACKAGES], ROOT
@@ -155,7 +170,8 @@ def made(circuit, packages, folder):
     program = os.path.join(folder, f"{circuit}_cpp", circuit)
     if has_cpp:
         run(["make"], os.path.dirname(program))
-    return os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), program if has_cpp else None
+    graph = graph_of(circuit, source, libraries, witnesscalc, folder) if witnesscalc else None
+    return os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), program if has_cpp else None, graph
 
 
 def same(circuit, one, other):
@@ -167,10 +183,10 @@ def same(circuit, one, other):
 def measure(circuit, options, folder):
     """Times of each way, by the clock and the processor, and what the recordings did."""
     file = lambda name: os.path.join(folder, name)
-    programs = made(circuit, options.packages, folder)
+    programs = made(circuit, options.packages, options.witnesscalc, folder)
     if programs is None:
         return None
-    wasm, program = programs
+    wasm, program, graph = programs
     values = [inputs(circuit) for _ in range(2)]
     for name, of in zip(("input", "other"), values):
         with open(file(f"{name}.json"), "w", encoding="utf-8") as out:
@@ -195,6 +211,12 @@ def measure(circuit, options, folder):
         if program:
             ways["C++"] = run([program, file("input.json"), file("cpp.wtns")], os.path.dirname(program))
             same(circuit, file("cpp.wtns"), file("theirs.wtns"))
+        if graph:
+            ways["graph"] = run([os.path.join(options.witnesscalc, "calc-witness"), graph, file("input.json"), file("graph.wtns")])
+            if os.path.getsize(file("graph.wtns")) == os.path.getsize(file("theirs.wtns")):
+                same(circuit, file("graph.wtns"), file("theirs.wtns"))
+            elif turn == 0:
+                print(f"{circuit}: circom-witnesscalc's witness has other wires, and is not compared", file=sys.stderr)
         if turn > 0:  # the first turn warms the page cache
             for name, (_, wall, cpu) in ways.items():
                 times.setdefault(name, []).append((wall, cpu))
@@ -209,6 +231,7 @@ def main():
     parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--packages", help="folder with node_modules for semaphore and rsa2048")
+    parser.add_argument("--witnesscalc", type=os.path.abspath, help="folder with circom-witnesscalc's programs")
     parser.add_argument("--json", help="file to append rows to")
     options = parser.parse_args()
     print(f"{'ms of processors':<17}" + "".join(f"{name:>11}" for name in WAYS))
