@@ -1,4 +1,4 @@
-//! LU factorization with partial pivoting of a dense matrix whose columns are dealt to the PEs in blocks. Who has a block of columns
+//! LU factorisation with partial pivoting of a dense matrix whose columns are dealt to the PEs in blocks. Who has a block of columns
 //! factors it when its turn comes, and puts it, the panel, into the memory of every PE, with a signal behind. Each PE then changes its own
 //! columns. Who has the next panel does that one first, so that it travels while the others are busy.
 //!

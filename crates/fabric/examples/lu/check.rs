@@ -1,4 +1,4 @@
-//! What is checked of an LU factorization: that a plain program comes to the same, and that L, U and a solution are as near as they must be.
+//! What is checked of an LU factorisation: that a plain program comes to the same, and that L, U and a solution are as near as they must be.
 //!
 //! The bounds are those of N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, for numbers that do not underflow:
 //! theorem 9.3 says |PA - LU| <= gamma(n) |L||U|, element by element, and theorem 9.4 that the x found solves (A + D) x = b with

@@ -31,10 +31,8 @@ template <class F> struct Quadratic {
     F at, leading, difference, second;
 
     TANDEM_HD Quadratic(F x, F x_step, F y, F y_step)
-        : at(x * y),
-          leading(x_step * y_step),
-          difference((x + x_step) * (y + y_step) - at),
-          second(leading + leading) {}
+        : at(x * y), leading(x_step * y_step), difference((x + x_step) * (y + y_step) - at), second(leading + leading) {
+    }
     TANDEM_HD void next() {
         at += difference;
         difference += second;
