@@ -300,7 +300,10 @@ fn what_was_read_ahead_is_no_witness_of_a_later_attempt() {
     for (id, public, ends) in
         [(&first, "1", vec!["done"]), (&second, "1", vec!["worker_died", "done"]), (&third, minus_one, vec!["done"])]
     {
-        assert_eq!(codes(&service.ended(id)), ends);
+        let job = service.ended(id);
+        // A job that was not begun goes back to the queue, as where the machine is busy.
+        let begun: Vec<_> = codes(&job).into_iter().filter(|&code| code != "given_back").collect();
+        assert_eq!(begun, ends);
         service.verify(&verifier, id);
         let result = service.client().get(&format!("/v1/jobs/{id}/result")).unwrap();
         assert_eq!(result["public"], serde_json::json!([public]));

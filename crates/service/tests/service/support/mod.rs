@@ -222,15 +222,25 @@ impl Service {
         self.restart_with(&[]);
     }
 
-    /// [`Service::restart`] with these variables more.
+    /// [`Service::restart`] with these variables more. As an operator's supervisor would, it tries again where the database does not answer yet.
     pub(crate) fn restart_with(&mut self, variables: &[(&str, &str)]) {
-        let _ = std::fs::remove_file(self.at("address"));
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.at("log")).unwrap();
-        let mut command = child("serve", self.folder.path());
-        command.envs(variables.iter().copied());
-        self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-        wait_for("the address", || self.at("address").exists() || self.at("refused").exists());
-        assert!(self.at("address").exists(), "{}", std::fs::read_to_string(self.at("refused")).unwrap());
+        let mut why = String::new();
+        for _ in 0..5 {
+            let _ = std::fs::remove_file(self.at("address"));
+            let _ = std::fs::remove_file(self.at("refused"));
+            let log = std::fs::OpenOptions::new().create(true).append(true).open(self.at("log")).unwrap();
+            let mut command = child("serve", self.folder.path());
+            command.envs(variables.iter().copied());
+            self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+            wait_for("the address", || self.at("address").exists() || self.at("refused").exists());
+            if self.at("address").exists() {
+                return;
+            }
+            why = std::fs::read_to_string(self.at("refused")).unwrap();
+            assert!(why.contains("the database is not there"), "{why}");
+            self.kill();
+        }
+        panic!("{why}");
     }
 
     /// kill -9.
