@@ -138,7 +138,8 @@ def graph_of(circuit, source, libraries, witnesscalc, folder):
     """circom-witnesscalc's graph of a circuit, or None where it makes none."""
     graph = os.path.join(folder, f"{circuit}.graph")
     command = [os.path.join(witnesscalc, "build-circuit"), source, graph] + [word for library in libraries for word in ("-l", library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    # It leaves notes where it runs.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=folder)
     if done.returncode == 0 and os.path.exists(graph):
         return graph
     why = (done.stderr or done.stdout).strip().splitlines() or ["no reason"]
