@@ -44,28 +44,29 @@ template <class S, int D> static bool right(const Head& head) {
     using Ext = typename S::Ext;
     const uint64_t threads = pairs(uint32_t(head.operation), head.n);
     const Ext r = read<Ext>(1)[0];
-    auto sums = Sums<Ext, D, false>::zero();
     if (head.operation == TANDEM_SUMCHECK_FOLD) {
+        auto totals = Totals<Ext, D, false>::zero();
         auto rows = read<Ext>(head.n * D);
         for (uint64_t i = 0; i < threads; i++)
-            bind_rows<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r, i, sums);
+            bind_rows<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r, i, totals);
         rows.resize(head.n / 2 * D);
         const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
-        return has_values<S>(sums) && is_bound;
+        return has_values<S>(totals.sums()) && is_bound;
     }
     const auto all = read<Base>(head.n * D);
     Tables<S, D> tables;
     for (int j = 0; j < D; j++) tables.table[j] = all.data() + j * head.n;
     tables.n = head.n;
     if (head.operation == TANDEM_SUMCHECK_SUMS) {
-        auto first = Sums<Base, D, true>::zero();
-        for (uint64_t i = 0; i < threads; i++) add_pair(tables, i, first);
-        return has_values<S>(first);
+        auto totals = Totals<Base, D, true>::zero();
+        for (uint64_t i = 0; i < threads; i++) add_pair(tables, i, totals);
+        return has_values<S>(totals.sums());
     }
+    auto totals = Totals<Ext, D, false>::zero();
     std::vector<Ext> rows(head.n / 2 * D);
-    for (uint64_t i = 0; i < threads; i++) bind_rows<S, D>(tables, rows.data(), r, i, sums);
+    for (uint64_t i = 0; i < threads; i++) bind_rows<S, D>(tables, rows.data(), r, i, totals);
     const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
-    return has_values<S>(sums) && is_bound;
+    return has_values<S>(totals.sums()) && is_bound;
 }
 
 template <class S> static bool right_of(const Head& head) {

@@ -50,14 +50,11 @@ impl Round {
         rows: *mut u64,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
-        let kept = ctx.cache.of::<Done>();
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = kept.word(self.op, ctx)?;
         let mut args = ffi::tandem_sumcheck_args {
             table,
             rows,
             values: std::ptr::null_mut(),
-            done,
+            done: std::ptr::null_mut(),
             r: words(&r),
             n: self.n as u64,
             tables: self.tables as u32,
@@ -67,13 +64,15 @@ impl Round {
         let mut bytes = 0;
         // SAFETY: the query reads the arguments and writes the number alone.
         ctx.launch(self.op, |_| unsafe { scratch(&args, &mut bytes) })?;
-        // What is told leaves the kernel for the host; the sums of its blocks are overwritten when they are dropped.
-        let partial = ctx.alloc::<u8>(self.op, bytes)?;
+        let kept = ctx.cache.of::<Kept>();
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept.of(self.op, ctx, bytes)?;
+        args.done = kept.done.ptr().raw();
         let write = |values: *mut F::Challenge, stream| {
             args.values = values.cast();
             // SAFETY: the callers have checked that tables and rows have as many elements as the arguments say, in live buffers of the lane
             // whose stream this is.
-            unsafe { launch(&args, partial.ptr().raw().cast(), bytes, stream) }
+            unsafe { launch(&args, kept.partial.ptr().raw().cast(), bytes, stream) }
         };
         // SAFETY: a round writes TABLES_MAX + 1 values.
         let pending = unsafe { ctx.download_written_by(self.op, TABLES_MAX + 1, write) }?;
@@ -85,18 +84,28 @@ impl Round {
     }
 }
 
-/// What a lane keeps: the word by which the blocks of a kernel find out which of them is the last, zero between kernels.
-#[derive(Default)]
-struct Done(Option<DeviceBuffer<u32>>);
+/// What a lane keeps: the word by which the blocks of a kernel find out which of them is the last, and memory for what each block finds. Kernels
+/// leave both zero, so that no round is followed by a wipe.
+struct Work {
+    done: DeviceBuffer<u32>,
+    partial: DeviceBuffer<u8>,
+}
 
-impl Done {
-    fn word(&mut self, op: &'static str, ctx: &LaneCtx) -> Result<*mut u32> {
-        if let Some(word) = &self.0 {
-            return Ok(word.ptr().raw());
-        }
-        let mut word = ctx.alloc_public::<u32>(op, 1)?;
-        word.zero(0..1).map_err(|e| ctx.error(op, e))?;
-        Ok(self.0.insert(word).ptr().raw())
+#[derive(Default)]
+struct Kept(Option<Work>);
+
+impl Kept {
+    /// Both, with `bytes` of memory or more.
+    fn of(&mut self, op: &'static str, ctx: &LaneCtx, bytes: usize) -> Result<&Work> {
+        let work = match self.0.take() {
+            Some(work) if work.partial.len() >= bytes => work,
+            _ => {
+                let mut done = ctx.alloc_public::<u32>(op, 1)?;
+                done.zero(0..1).map_err(|e| ctx.error(op, e))?;
+                Work { done, partial: ctx.alloc(op, bytes)? }
+            }
+        };
+        Ok(self.0.insert(work))
     }
 }
 
@@ -148,5 +157,50 @@ impl<F: SumcheckField> Sumcheck<F> for Cuda {
         let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_FOLD, tables, n: count };
         let to = rows.ptr().cast().raw();
         round.launch::<F>(self.lane(OP, rows.lane())?, [std::ptr::null(); TABLES_MAX], to, r)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_ops::{Backend, Bn254, Goldilocks, Goldilocks2, Mont};
+
+    /// What blocks find tells of the tables; it is zero when a round is done, and what no block wrote to is as it was.
+    #[test]
+    fn rounds_leave_nothing_behind() {
+        fn of<F: SumcheckField>(gpu: tandem_cuda::Device, element: impl Fn(u64) -> F::Element, r: F::Challenge) {
+            let cuda = Cuda::new(&[gpu]).unwrap();
+            let lane = cuda.lane("test", Lane(0)).unwrap();
+            let elements: Vec<F::Element> =
+                (1..=1 << 14).map(|i: u64| element(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8)).collect();
+            let tables = [0; 3].map(|_| cuda.upload(Lane(0), &elements).unwrap());
+            let tables: Vec<&CudaBuf<F::Element>> = tables.iter().collect();
+            let told = Sumcheck::<F>::sumcheck_sums(&cuda, &tables).unwrap().wait().unwrap();
+            assert!(told[..4].iter().all(|value| bytemuck::bytes_of(value).iter().any(|&byte| byte != 0)));
+            let kept = lane.cache.of::<Kept>();
+            let left = || {
+                let kept = kept.lock().unwrap();
+                let work = kept.0.as_ref().unwrap();
+                let partial = lane.download("test", &work.partial).unwrap().wait().unwrap();
+                (lane.download("test", &work.done).unwrap().wait().unwrap(), partial)
+            };
+            {
+                let mut kept = kept.lock().unwrap();
+                let partial = &mut kept.0.as_mut().unwrap().partial;
+                partial.fill(0..partial.len(), 0x55).unwrap();
+            }
+            let (mut rows, values) = cuda.sumcheck_bind(&tables, r).unwrap();
+            values.wait().unwrap();
+            let (done, partial) = left();
+            let written = partial.iter().take_while(|&&byte| byte == 0).count();
+            // 2^12 pairs of rows are for more than one block, and for fewer than there are.
+            assert!(written > 0 && written < partial.len() / 2, "{written} of {} bytes", partial.len());
+            assert!(done == [0] && partial[written..].iter().all(|&byte| byte == 0x55));
+            cuda.sumcheck_fold(&mut rows, 3, 1 << 13, r).unwrap().wait().unwrap();
+            assert!(left().1[..written].iter().all(|&byte| byte == 0));
+        }
+        let Some(&gpu) = tandem_cuda::testing::gpus().first() else { return };
+        of::<Bn254>(gpu, |i| Mont([i, 1, 2, 3]), Mont([7, 0, 0, 0]));
+        of::<Goldilocks>(gpu, Goldilocks, Goldilocks2([7, 8]));
     }
 }

@@ -7,12 +7,7 @@
 // and what limits the rate is wide multiplications alone. The few cells of width 3 stay in registers, and loops over cells
 // pass them on from one to the next.
 #include "field.cuh"
-
-#if defined(__CUDA_ARCH__)
-#define TANDEM_LOOP _Pragma("unroll 1")
-#else
-#define TANDEM_LOOP
-#endif
+#include "loops.cuh"
 
 namespace tandem {
 namespace poseidon {

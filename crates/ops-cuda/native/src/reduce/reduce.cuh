@@ -43,19 +43,20 @@ template <class V> __device__ __forceinline__ V shuffle(V value, int mask) {
     return value;
 }
 
-/// One value of those of all threads of a block, neighbours first; thread 0 has it.
-template <class O> __device__ __forceinline__ typename O::Value block_tree(typename O::Value value) {
+/// One value of those of all `COUNT` threads of a block, neighbours first; thread 0 has it.
+template <class O, uint32_t COUNT = THREADS>
+__device__ __forceinline__ typename O::Value block_tree(typename O::Value value) {
     using Value = typename O::Value;
-    __shared__ alignas(16) unsigned char raw[THREADS / 32 * sizeof(Value)];
+    __shared__ alignas(16) unsigned char raw[COUNT / 32 * sizeof(Value)];
     Value* warps = reinterpret_cast<Value*>(raw);
 #pragma unroll
     for (int mask = 1; mask < 32; mask *= 2) value = O::combine(value, shuffle(value, mask));
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
     if (threadIdx.x < 32) {
-        value = warps[threadIdx.x % (THREADS / 32)];
+        value = warps[threadIdx.x % (COUNT / 32)];
 #pragma unroll
-        for (int mask = 1; mask < int(THREADS / 32); mask *= 2) value = O::combine(value, shuffle(value, mask));
+        for (int mask = 1; mask < int(COUNT / 32); mask *= 2) value = O::combine(value, shuffle(value, mask));
     }
     return value;
 }

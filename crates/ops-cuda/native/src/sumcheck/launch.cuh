@@ -1,19 +1,85 @@
 #pragma once
 // Kernels and launchers of sumcheck.cuh.
+#include "../msm/common.cuh"
 #include "../reduce/reduce.cuh"
 #include "sumcheck.cuh"
+
+#include <algorithm>
 
 namespace tandem {
 namespace sumcheck {
 
-using reduce::THREADS;
-/// Blocks go on from pair to pair: eight for each multiprocessor of the largest GPU that kernels are tuned for, so that their sums are few.
-constexpr uint32_t BLOCKS = 8 * 132;
+constexpr uint32_t THREADS = 128;
+/// Blocks of a multiprocessor that registers are planned for: fewer warps do not keep its multipliers busy, and more blocks spill.
+constexpr int RESIDENT = 4;
+/// Most blocks of a multiprocessor: kernels of small fields have room for more than bring memory's full rate.
+constexpr uint32_t RESIDENT_MOST = 16;
 
-inline uint32_t blocks(uint64_t pairs) {
-    const uint64_t needed = (pairs + THREADS - 1) / THREADS;
-    return uint32_t(needed < BLOCKS ? needed : BLOCKS);
-}
+/// A thread's part of a round's polynomial in shared memory, a column for each thread: sums of products of a scalar field take 17 registers each.
+template <class F, int D, bool ALL> struct SharedTotals;
+template <class P, int D, bool ALL> struct SharedTotals<Fp<P>, D, ALL> {
+    using Total = ProductsSum<Fp<P>>;
+    static constexpr bool HAS_ONE = ALL;
+    static constexpr bool LOOPS = true;
+    static constexpr int QUADS = P::N / 2;
+    /// Without a place 1 the others move up.
+    static constexpr int PLACES = ALL ? D + 1 : D;
+
+    struct Memory {
+        uint4 quad[PLACES][QUADS][THREADS];
+        uint32_t top[PLACES][THREADS];
+    };
+    static __device__ __forceinline__ Memory& memory() {
+        __shared__ Memory memory;
+        return memory;
+    }
+    static __device__ __forceinline__ int index(int t) { return ALL || t == 0 ? t : t - 1; }
+
+    static __device__ __forceinline__ Total load(int t) {
+        Total r;
+        TANDEM_UNROLL for (int q = 0; q < QUADS; q++) {
+            const uint4 x = memory().quad[index(t)][q][threadIdx.x];
+            memcpy(r.limb + 4 * q, &x, sizeof x);
+        }
+        r.limb[4 * QUADS] = memory().top[index(t)][threadIdx.x];
+        return r;
+    }
+    static __device__ __forceinline__ void store(int t, const Total& total) {
+        TANDEM_UNROLL for (int q = 0; q < QUADS; q++) {
+            uint4 x;
+            memcpy(&x, total.limb + 4 * q, sizeof x);
+            memory().quad[index(t)][q][threadIdx.x] = x;
+        }
+        memory().top[index(t)][threadIdx.x] = total.limb[4 * QUADS];
+    }
+    static __device__ __forceinline__ SharedTotals zero() {
+        TANDEM_UNROLL for (int t = 0; t <= D; t++) {
+            if (t != 1 || ALL) store(t, Total::zero());
+        }
+        return {};
+    }
+    __device__ __forceinline__ void add(int t, Fp<P> x, Fp<P> y) {
+        const Wide<P> product = Wide<P>::mul(x, y);
+        Total total = load(t);
+        total.add(product);
+        store(t, total);
+    }
+    __device__ __forceinline__ Sums<Fp<P>, D, ALL> sums() const {
+        auto r = Sums<Fp<P>, D, ALL>::zero();
+        TANDEM_LOOP for (int t = 0; t <= D; t++) {
+            if (t == 1 && !ALL) continue;
+            const Fp<P> x = load(t).value();
+            TANDEM_UNROLL for (int to = 0; to <= D; to++) {
+                if (to == t) r.at[to] = x;
+            }
+        }
+        return r;
+    }
+};
+
+/// Where a thread keeps its totals: two products of a scalar field fit registers beside what makes them.
+template <class F, int D, bool ALL>
+using Kept = std::conditional_t<(D > 2 && sizeof(F) > 16), SharedTotals<F, D, ALL>, Totals<F, D, ALL>>;
 
 /// How the trees of reduce.cuh add values.
 template <class V> struct Added {
@@ -24,12 +90,13 @@ template <class V> struct Added {
     }
 };
 
-/// Adds the values of all blocks, in the block that comes last, and writes them; `done` counts blocks and is zero again afterwards.
+/// Adds the values of all blocks, in the block that comes last, and writes them. `done` counts blocks; it and `partial`, which tells of the
+/// tables, are zero afterwards.
 template <class S, int D, bool ALL, class F>
 __device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* partial, uint32_t* done,
                                        typename S::Ext* values) {
     using V = Sums<F, D, ALL>;
-    sums = reduce::block_tree<Added<V>>(sums);
+    sums = reduce::block_tree<Added<V>, THREADS>(sums);
     if (gridDim.x > 1) {
         __shared__ bool is_last;
         if (threadIdx.x == 0) {
@@ -43,27 +110,25 @@ __device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* pa
         __threadfence();
         sums = V::zero();
         for (uint32_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
-            sums = Added<V>::combine(sums, const_cast<const V*>(partial)[i]);
+            sums = Added<V>::combine(sums, partial[i]);
+            partial[i] = V::zero();
         }
-        sums = reduce::block_tree<Added<V>>(sums);
+        sums = reduce::block_tree<Added<V>, THREADS>(sums);
     }
     if (threadIdx.x != 0) return;
     TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values[t] = value<S>(sums, t);
 }
-
-/// Blocks of a multiprocessor that registers are planned for: eight warps do not keep its multipliers busy, and more blocks spill.
-constexpr int RESIDENT = 2;
 
 template <class S, int D>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     sums_kernel(const Tables<S, D> tables, Sums<typename S::Base, D, true>* partial, uint32_t* done,
                 typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    auto sums = Sums<typename S::Base, D, true>::zero();
+    auto totals = Kept<typename S::Base, D, true>::zero();
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
-        add_pair(tables, i, sums);
+        add_pair(tables, i, totals);
     }
-    finish<S>(sums, partial, done, values);
+    finish<S>(totals.sums(), partial, done, values);
 }
 
 template <class S, int D, class From>
@@ -71,11 +136,22 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r,
                 Sums<typename S::Ext, D, false>* partial, uint32_t* done, typename S::Ext* values) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    auto sums = Sums<typename S::Ext, D, false>::zero();
+    auto totals = Kept<typename S::Ext, D, false>::zero();
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
-        bind_rows<S, D>(from, rows, r, i, sums);
+        bind_rows<S, D>(from, rows, r, i, totals);
     }
-    finish<S>(sums, partial, done, values);
+    finish<S>(totals.sums(), partial, done, values);
+}
+
+/// Blocks go on from pair to pair, so that their sums are few: there are as many as run at once.
+template <class... Params, class... Args>
+int32_t start(void (*kernel)(Params...), uint64_t pairs, tandem_stream stream, Args... args) {
+    uint32_t multiprocessors, resident;
+    TANDEM_TRY(msm::room(kernel, THREADS, 0, &multiprocessors, &resident));
+    const uint64_t needed = (pairs + THREADS - 1) / THREADS;
+    const uint64_t most = uint64_t(multiprocessors) * std::min(resident, RESIDENT_MOST);
+    kernel<<<uint32_t(std::min(needed, most)), THREADS, 0, stream>>>(args...);
+    return int32_t(cudaGetLastError());
 }
 
 template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, void* scratch, tandem_stream stream) {
@@ -83,25 +159,22 @@ template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, vo
     using Ext = typename S::Ext;
     Ext* rows = reinterpret_cast<Ext*>(args->rows);
     Ext* values = reinterpret_cast<Ext*>(args->values);
+    const uint64_t threads = pairs(args->op, args->n);
     Tables<S, D> tables;
     for (int j = 0; j < D; j++) tables.table[j] = reinterpret_cast<const Base*>(args->table[j]);
     tables.n = args->n;
-    const uint32_t grid = blocks(pairs(args->op, args->n));
     if (args->op == TANDEM_SUMCHECK_SUMS) {
         auto* partial = static_cast<Sums<Base, D, true>*>(scratch);
-        sums_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, partial, args->done, values);
-        return int32_t(cudaGetLastError());
+        return start(sums_kernel<S, D>, threads, stream, tables, partial, args->done, values);
     }
     Ext r;
     std::memcpy(&r, args->r, sizeof r);
     auto* partial = static_cast<Sums<Ext, D, false>*>(scratch);
     if (args->op == TANDEM_SUMCHECK_BIND) {
-        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(tables, rows, r, partial, args->done, values);
-    } else {
-        const Rows<S, D> from{rows, args->n};
-        bind_kernel<S, D><<<grid, THREADS, 0, stream>>>(from, rows, r, partial, args->done, values);
+        return start(bind_kernel<S, D, Tables<S, D>>, threads, stream, tables, rows, r, partial, args->done, values);
     }
-    return int32_t(cudaGetLastError());
+    return start(bind_kernel<S, D, Rows<S, D>>, threads, stream, Rows<S, D>{rows, args->n}, rows, r, partial,
+                 args->done, values);
 }
 
 /// Whether there is such a round. The pointers are not looked at.
@@ -112,17 +185,20 @@ inline bool is_round(const tandem_sumcheck_args* args) {
     return args->n >= (args->op == TANDEM_SUMCHECK_SUMS ? 2 : 4);
 }
 
-/// Scratch: the values of each block.
+/// Scratch: the values of each block, of this round or any other.
 template <class S> int32_t scratch(const tandem_sumcheck_args* args, size_t* bytes) {
     if (!is_round(args)) return TANDEM_INVALID;
-    *bytes = size_t(blocks(pairs(args->op, args->n))) * TANDEM_SUMCHECK_VALUES * sizeof(typename S::Ext);
+    uint32_t multiprocessors, resident;
+    TANDEM_TRY(msm::room(sums_kernel<S, 1>, THREADS, 0, &multiprocessors, &resident));
+    *bytes = size_t(multiprocessors) * RESIDENT_MOST * TANDEM_SUMCHECK_VALUES * sizeof(typename S::Ext);
     return TANDEM_OK;
 }
 
 template <class S>
 int32_t launch(const tandem_sumcheck_args* args, void* memory, size_t scratch_bytes, tandem_stream stream) {
     size_t needed;
-    if (scratch<S>(args, &needed) != TANDEM_OK) return TANDEM_INVALID;
+    const int32_t status = scratch<S>(args, &needed);
+    if (status != TANDEM_OK) return status;
     if (!memory || scratch_bytes < needed || !args->done || !args->values) return TANDEM_INVALID;
     if (args->op != TANDEM_SUMCHECK_SUMS && !args->rows) return TANDEM_INVALID;
     for (uint32_t j = 0; args->op != TANDEM_SUMCHECK_FOLD && j < args->tables; j++) {

@@ -5,10 +5,13 @@
 //   rows before, n      low half | high half        a thread takes the rows i, i + n/4, i + n/2, i + 3n/4, and makes
 //   rows after, n / 2   low + r (high - low)        the rows i, i + n/4, a pair of the round after: it adds their product's values
 //
-// A thread alone reads and writes its rows, so that rows are bound in place. Its values, those of its block, and those of all blocks are added by
-// trees. The block that comes last adds those of all; no thread waits for another block.
+// A thread alone reads and writes its rows, so that rows are bound in place. It adds products unreduced; its values, those of its block, and
+// those of all blocks are added by trees. The block that comes last adds those of all; no thread waits for another block.
 #include "fields.cuh"
+#include "tandem/loops.cuh"
 #include "tandem_ops.h"
+
+#include <type_traits>
 
 namespace tandem {
 namespace sumcheck {
@@ -23,13 +26,42 @@ template <class F, int D, bool ALL> struct Sums {
         TANDEM_UNROLL for (int t = 0; t <= D; t++) r.at[t] = F::zero();
         return r;
     }
-    TANDEM_HD void add(int t, F x) { at[t] += x; }
+};
+
+/// A thread's part of them, in registers: of degree 1 a sum of elements, else of products.
+template <class F, int D, bool ALL> struct Totals {
+    /// Whether there is a place 1.
+    static constexpr bool HAS_ONE = ALL;
+    /// Whether code for a product is so long that loops over them stay loops.
+    static constexpr bool LOOPS = false;
+    std::conditional_t<D == 1, ElementsSum<F>, ProductsSum<F>> at[D + 1];
+
+    static TANDEM_HD Totals zero() {
+        Totals r;
+        TANDEM_UNROLL for (auto& sum : r.at) sum = sum.zero();
+        return r;
+    }
+    TANDEM_HD void add(int t, F x) { at[t].add(x); }
+    TANDEM_HD void add(int t, F x, F y) { at[t].add(x, y); }
+    TANDEM_HD Sums<F, D, ALL> sums() const {
+        Sums<F, D, ALL> r;
+        TANDEM_UNROLL for (int t = 0; t <= D; t++) r.at[t] = at[t].value();
+        return r;
+    }
+};
+
+/// A line, at 0 and then from place to place.
+template <class F> struct Line {
+    F at, leading;
+
+    TANDEM_HD void next() { at += leading; }
 };
 
 /// The product of two lines, at 0 and then from place to place by differences: three products for all places.
 template <class F> struct Quadratic {
     F at, leading, difference, second;
 
+    Quadratic() = default;
     TANDEM_HD Quadratic(F x, F x_step, F y, F y_step)
         : at(x * y), leading(x_step * y_step), difference((x + x_step) * (y + y_step) - at), second(leading + leading) {
     }
@@ -39,39 +71,39 @@ template <class F> struct Quadratic {
     }
 };
 
+/// Adds the product of two polynomials, of degree D together.
+template <int D, class A, class B, class To> TANDEM_HD void add_places(A a, B b, To& to) {
+    to.add(D, a.leading, b.leading);
+    const auto place = [&](int t) {
+        if (t > 0) {
+            a.next();
+            b.next();
+        }
+        if (t != 1 || To::HAS_ONE) to.add(t, a.at, b.at);
+    };
+    if constexpr (To::LOOPS) {
+        TANDEM_LOOP for (int t = 0; t < D; t++) place(t);
+    } else {
+        TANDEM_UNROLL for (int t = 0; t < D; t++) place(t);
+    }
+}
+
 /// Adds the product of the lines that are low at 0 and low + step at 1. The leading coefficient takes no sums of steps, and lines in pairs take
 /// fewer products than one by one.
-template <class F, int D, bool ALL>
-TANDEM_HD void add_products(const F (&low)[D], const F (&step)[D], Sums<F, D, ALL>& to) {
+template <class F, int D, class To> TANDEM_HD void add_products(const F (&low)[D], const F (&step)[D], To& to) {
+    static_assert(D >= 1 && D <= 4, "one to four tables");
     if constexpr (D == 1) {
         to.add(0, low[0]);
-        if (ALL) to.add(1, low[0] + step[0]);
+        if (To::HAS_ONE) to.add(1, low[0] + step[0]);
     } else if constexpr (D == 2) {
-        to.add(0, low[0] * low[1]);
-        if (ALL) to.add(1, (low[0] + step[0]) * (low[1] + step[1]));
-        to.add(2, step[0] * step[1]);
-    } else if constexpr (D == 3) {
-        Quadratic<F> a(low[0], step[0], low[1], step[1]);
-        F x = low[2];
-        TANDEM_UNROLL for (int t = 0; t < D; t++) {
-            if (t > 0) {
-                a.next();
-                x += step[2];
-            }
-            if (t != 1 || ALL) to.add(t, a.at * x);
-        }
-        to.add(D, a.leading * step[2]);
+        add_places<D>(Line<F>{low[0], step[0]}, Line<F>{low[1], step[1]}, to);
     } else {
-        static_assert(D == 4, "one to four tables");
-        Quadratic<F> a(low[0], step[0], low[1], step[1]), b(low[2], step[2], low[3], step[3]);
-        TANDEM_UNROLL for (int t = 0; t < D; t++) {
-            if (t > 0) {
-                a.next();
-                b.next();
-            }
-            if (t != 1 || ALL) to.add(t, a.at * b.at);
+        const Quadratic<F> pair(low[0], step[0], low[1], step[1]);
+        if constexpr (D == 3) {
+            add_places<D>(pair, Line<F>{low[2], step[2]}, to);
+        } else {
+            add_places<D>(pair, Quadratic<F>(low[2], step[2], low[3], step[3]), to);
         }
-        to.add(D, a.leading * b.leading);
     }
 }
 
@@ -95,8 +127,7 @@ template <class S, int D> struct Rows {
 };
 
 /// Adds what rows i and i + n/2 of tables give to the first round, all of its values.
-template <class S, int D>
-TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, Sums<typename S::Base, D, true>& to) {
+template <class S, int D, class To> TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, To& to) {
     typename S::Base low[D], step[D];
     TANDEM_UNROLL for (int j = 0; j < D; j++) {
         low[j] = tables.element(i, j);
@@ -106,22 +137,38 @@ TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, Sums<typename S:
 }
 
 /// Binds what becomes the rows i and i + n/4, and adds what these give to the round after, all values but that at 1.
-template <class S, int D, class From>
-TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i,
-                         Sums<typename S::Ext, D, false>& to) {
+template <class S, int D, class From, class To>
+TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i, To& to) {
+    using Ext = typename S::Ext;
     const uint64_t quarter = from.n / 4;
-    typename S::Ext low[D], step[D];
-    // All is read before anything is written, so that the loads are under way at once.
-    TANDEM_UNROLL for (int j = 0; j < D; j++) {
-        low[j] = S::line(r, from.element(i, j), from.element(i + 2 * quarter, j));
-        step[j] = S::line(r, from.element(i + quarter, j), from.element(i + 3 * quarter, j));
+    const auto bind = [&](int j, Ext& low, Ext& high) {
+        low = S::line(r, from.element(i, j), from.element(i + 2 * quarter, j));
+        high = S::line(r, from.element(i + quarter, j), from.element(i + 3 * quarter, j));
+    };
+    const auto store = [&](int j, Ext low, Ext high) {
+        rows[i * D + j] = S::reduced(low);
+        rows[(i + quarter) * D + j] = S::reduced(high);
+    };
+    if constexpr (D == 4 && To::LOOPS) {
+        Quadratic<Ext> a, b;
+        TANDEM_LOOP for (int j = 0; j < D; j += 2) {
+            Ext low[2], high[2];
+            TANDEM_UNROLL for (int k = 0; k < 2; k++) bind(j + k, low[k], high[k]);
+            TANDEM_UNROLL for (int k = 0; k < 2; k++) store(j + k, low[k], high[k]);
+            a = b;
+            b = Quadratic<Ext>(low[0], high[0] - low[0], low[1], high[1] - low[1]);
+        }
+        add_places<D>(a, b, to);
+    } else {
+        Ext low[D], step[D];
+        // All is read before anything is written, so that the loads are under way at once.
+        TANDEM_UNROLL for (int j = 0; j < D; j++) bind(j, low[j], step[j]);
+        TANDEM_UNROLL for (int j = 0; j < D; j++) {
+            store(j, low[j], step[j]);
+            step[j] = step[j] - low[j];
+        }
+        add_products(low, step, to);
     }
-    TANDEM_UNROLL for (int j = 0; j < D; j++) {
-        rows[i * D + j] = S::reduced(low[j]);
-        rows[(i + quarter) * D + j] = S::reduced(step[j]);
-        step[j] = step[j] - low[j];
-    }
-    add_products(low, step, to);
 }
 
 /// Threads that have something to do: one a pair of rows of the round whose values are wanted.
