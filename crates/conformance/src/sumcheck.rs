@@ -120,12 +120,10 @@ impl<B: Backend> Suite<'_, B> {
             self.that(values.wait()? == defined::<F>(&tables, &at[..1]), what(1))?;
             self.holds(&bound, &rows::<F>(&tables, &at[..1]), format_args!("rows of {}", what(1)))?;
             for round in 2..at.len() {
-                let live = n >> (round - 1);
                 let r = F::challenge(at[round - 1]);
-                let values = Sumcheck::<F>::sumcheck_fold(self.backend, &mut bound, count, live, r)?;
+                let values = Sumcheck::<F>::sumcheck_fold(self.backend, &mut bound, count, r)?;
                 self.that(values.wait()? == defined::<F>(&tables, &at[..round]), what(round))?;
-                let left = self.backend.copy(&bound, 0..live / 2 * count, lane)?;
-                self.holds(&left, &rows::<F>(&tables, &at[..round]), format_args!("rows of {}", what(round)))?;
+                self.holds(&bound, &rows::<F>(&tables, &at[..round]), format_args!("rows of {}", what(round)))?;
             }
         }
         for (buf, wire) in bufs.iter().zip(&wire) {
@@ -219,14 +217,17 @@ impl<B: Backend> Suite<'_, B> {
             self.refused(self.backend.sumcheck_sums(&[&four, &other]), "tables on two lanes")?;
             self.refused(self.backend.sumcheck_bind(&[&four, &other], one), "tables on two lanes that are bound")?;
         }
-        let mut rows = self.backend.alloc::<F::Challenge>(Lane(0), 16)?;
-        for (tables, count) in
-            [(0, 4), (5, 4), (1, 0), (1, 2), (1, 6), (1, 32), (3, 8), (4, 8), (4, usize::MAX / 2 + 1)]
-        {
-            let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, tables, count, one);
-            self.refused(refused, format_args!("{count} rows of {tables} elements of a buffer of 16"))?;
+        for (tables, len) in [(0, 16), (5, 20), (1, 0), (1, 2), (1, 6), (3, 16), (3, 18), (4, 8)] {
+            let mut rows = self.backend.alloc::<F::Challenge>(Lane(0), len)?;
+            let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, tables, one);
+            self.refused(refused, format_args!("rows of {tables} elements of a buffer of {len}"))?;
+            self.that(
+                tandem_ops::Buffer::len(&rows) == len,
+                format_args!("the length of a buffer of {len} that was refused"),
+            )?;
         }
-        let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, 2, 8, above);
+        let mut rows = self.backend.alloc::<F::Challenge>(Lane(0), 16)?;
+        let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, 2, above);
         self.refused(refused, "rows bound to what is no challenge")?;
         let eight = buf(8, 0)?;
         let alike: &[&_] = &[&four];

@@ -29,19 +29,13 @@ impl<F: SumcheckField, L: Sumcheck<F>, R: Sumcheck<F>> Sumcheck<F> for Dual<L, R
         &self,
         rows: &mut Self::Buf<F::Challenge>,
         tables: usize,
-        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        let left = Sumcheck::<F>::sumcheck_fold(&self.left, &mut rows.0, tables, count, r).and_then(Pending::wait);
-        let right = Sumcheck::<F>::sumcheck_fold(&self.right, &mut rows.1, tables, count, r).and_then(Pending::wait);
+        let left = Sumcheck::<F>::sumcheck_fold(&self.left, &mut rows.0, tables, r).and_then(Pending::wait);
+        let right = Sumcheck::<F>::sumcheck_fold(&self.right, &mut rows.1, tables, r).and_then(Pending::wait);
         let values = self.same_result(OP, left, right)?;
-        // The second half of the rows is undefined.
-        let live = 0..count / 2 * tables;
-        let (left, right) = (&rows.0, &rows.1);
-        let left = self.left.copy(left, live.clone(), tandem_ops::Buffer::lane(left));
-        let right = self.right.copy(right, live, tandem_ops::Buffer::lane(right));
-        self.made(OP, left, right)?;
+        self.compare(OP, rows)?;
         Ok(Pending::ready(values))
     }
 }

@@ -26,12 +26,12 @@ impl<F: SumcheckField> Sumcheck<F> for Faulty {
         &self,
         rows: &mut cpu::Buf<F::Challenge>,
         tables: usize,
-        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
-        let values = Sumcheck::<F>::sumcheck_fold(&self.cpu, rows, tables, count, r)?;
+        let count = rows.as_slice().len() / tables.max(1);
+        let values = Sumcheck::<F>::sumcheck_fold(&self.cpu, rows, tables, r)?;
         if self.fault == Fault::SumcheckFold {
-            let last = count / 2 * tables - 1;
+            let last = rows.as_slice().len() - 1;
             let wrong = changed(rows.as_slice()[last]);
             self.cpu.write(rows, last, &[wrong])?;
         }

@@ -148,15 +148,17 @@ impl<F: SumcheckField> Sumcheck<F> for Cuda {
         &self,
         rows: &mut CudaBuf<F::Challenge>,
         tables: usize,
-        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        check_rows(OP, rows.len(), tables, count)?;
+        let count = check_rows(OP, rows.len(), tables)?;
         check_challenge::<F>(OP, r)?;
         let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_FOLD, tables, n: count };
         let to = rows.ptr().cast().raw();
-        round.launch::<F>(self.lane(OP, rows.lane())?, [std::ptr::null(); TABLES_MAX], to, r)
+        let values = round.launch::<F>(self.lane(OP, rows.lane())?, [std::ptr::null(); TABLES_MAX], to, r)?;
+        // The kernel overwrites what it cuts off.
+        rows.memory().truncate(count / 2 * tables);
+        Ok(values)
     }
 }
 
@@ -189,15 +191,21 @@ mod tests {
                 let partial = &mut kept.0.as_mut().unwrap().partial;
                 partial.fill(0..partial.len(), 0x55).unwrap();
             }
-            let (mut rows, values) = cuda.sumcheck_bind(&tables, r).unwrap();
+            let (rows, values) = Sumcheck::<F>::sumcheck_bind(&cuda, &tables, r).unwrap();
             values.wait().unwrap();
             let (done, partial) = left();
             let written = partial.iter().take_while(|&&byte| byte == 0).count();
             // 2^12 pairs of rows are for more than one block, and for fewer than there are.
             assert!(written > 0 && written < partial.len() / 2, "{written} of {} bytes", partial.len());
             assert!(done == [0] && partial[written..].iter().all(|&byte| byte == 0x55));
-            cuda.sumcheck_fold(&mut rows, 3, 1 << 13, r).unwrap().wait().unwrap();
+            // A fold, without the cut behind it.
+            let round = Round { op: "test", number: ffi::TANDEM_SUMCHECK_FOLD, tables: 3, n: 1 << 13 };
+            let to = rows.ptr().cast().raw();
+            round.launch::<F>(lane, [std::ptr::null(); TABLES_MAX], to, r).unwrap().wait().unwrap();
             assert!(left().1[..written].iter().all(|&byte| byte == 0));
+            let rows = cuda.download(&rows).unwrap().wait().unwrap();
+            let is_zero = |row: &F::Challenge| bytemuck::bytes_of(row).iter().all(|&byte| byte == 0);
+            assert!(!rows[..3 << 12].iter().any(is_zero) && rows[3 << 12..].iter().all(is_zero));
         }
         let Some(&gpu) = tandem_cuda::testing::gpus().first() else { return };
         of::<Bn254>(gpu, |i| Mont([i, 1, 2, 3]), Mont([7, 0, 0, 0]));

@@ -5,6 +5,7 @@ use crate::sumcheck::{add_products, check_challenge, check_rows, check_tables, R
 use crate::{memory, Buffer, Lane, Pending, Result, Sumcheck, SumcheckField};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
+use zeroize::Zeroize;
 
 /// Pairs of rows that one task takes.
 const GRAIN: usize = 1 << 10;
@@ -142,13 +143,14 @@ impl<F: SumcheckField> Sumcheck<F> for Cpu {
         &self,
         rows: &mut Buf<F::Challenge>,
         tables: usize,
-        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        check_rows(OP, rows.len(), tables, count)?;
+        let half = check_rows(OP, rows.len(), tables)? / 2 * tables;
         let r = check_challenge::<F>(OP, r)?;
-        let (lane, rows) = (rows.lane, &mut rows.data[..count * tables]);
-        Ok(ready::<F>(self, lane, with_tables!(tables, fold::<F>(rows, r))))
+        let sums = with_tables!(tables, fold::<F>(&mut rows.data, r));
+        rows.data[half..].iter_mut().zeroize();
+        rows.data.truncate(half);
+        Ok(ready::<F>(self, rows.lane, sums))
     }
 }

@@ -47,13 +47,12 @@ pub trait Sumcheck<F: SumcheckField>: Backend {
         r: F::Challenge,
     ) -> Result<(Self::Buf<F::Challenge>, Pending<RoundValues<F>>)>;
 
-    /// Binds the next variable of the first `count` rows of `tables` elements, at least 4, to `r`, in place: the first half of these rows holds
-    /// what comes out, the second is undefined. Values as from [`Sumcheck::sumcheck_bind`].
+    /// Binds the next variable of rows of `tables` elements, at least 4, to `r`, in place: `rows` is cut to the half of them that comes out, and
+    /// what it had behind them is overwritten with zeros. Values as from [`Sumcheck::sumcheck_bind`].
     fn sumcheck_fold(
         &self,
         rows: &mut Self::Buf<F::Challenge>,
         tables: usize,
-        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>>;
 }
@@ -87,17 +86,17 @@ pub fn check_tables(op: &'static str, tables: &[(Lane, usize)], least: usize) ->
     Ok((lane, n))
 }
 
-/// Fails unless a buffer of `len` elements has `count` rows of `tables` elements that can be bound.
+/// The number of rows of `tables` elements, which can be bound, of a buffer of `len` elements.
 ///
 /// # Errors
 /// [`Error::Invalid`]: see [`Sumcheck::sumcheck_fold`].
-pub fn check_rows(op: &'static str, len: usize, tables: usize, count: usize) -> Result<()> {
+pub fn check_rows(op: &'static str, len: usize, tables: usize) -> Result<usize> {
     check_tables_count(op, tables)?;
-    check_length(op, count, 4)?;
-    if count.checked_mul(tables).is_none_or(|needed| needed > len) {
-        return Err(Error::invalid(op, format!("{count} rows of {tables} elements in a buffer of {len}")));
+    if !len.is_multiple_of(tables) {
+        return Err(Error::invalid(op, format!("a buffer of {len} elements for rows of {tables}")));
     }
-    Ok(())
+    check_length(op, len / tables, 4)?;
+    Ok(len / tables)
 }
 
 /// The challenge as a value.

@@ -70,15 +70,11 @@ pub fn prove<F: SumcheckField, B: Sumcheck<F>>(
         count /= 2;
         while on_device(count) {
             let r = rounds.next(&mut added::<F>(pending)?)?;
-            let fold = |rows| backend.sumcheck_fold(rows, tables, count, r);
+            let fold = |rows| backend.sumcheck_fold(rows, tables, r);
             pending = bound.iter_mut().map(fold).collect::<Result<_>>()?;
             count /= 2;
         }
-        let live = |rows: &B::Buf<F::Challenge>| {
-            let rows = backend.copy(rows, 0..count * tables, rows.lane())?;
-            backend.download(&rows)
-        };
-        let live = bound.iter().map(live).collect::<Result<Vec<_>>>()?;
+        let live = bound.iter().map(|rows| backend.download(rows)).collect::<Result<Vec<_>>>()?;
         let r = rounds.next(&mut added::<F>(pending)?)?;
         let place = |s: usize, i: usize| (i / tables * all + s) * tables + i % tables;
         let mut rows = Rows::gathered(live, (tables, count * all), place, F::extension)?;

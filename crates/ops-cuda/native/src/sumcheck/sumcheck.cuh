@@ -4,6 +4,7 @@
 //
 //   rows before, n      low half | high half        a thread takes the rows i, i + n/4, i + n/2, i + 3n/4, and makes
 //   rows after, n / 2   low + r (high - low)        the rows i, i + n/4, a pair of the round after: it adds their product's values
+//                                                   where rows come from rows, it overwrites the two behind them with zeros
 //
 // A thread alone reads and writes its rows, so that rows are bound in place. It adds products unreduced; its values, those of its block, and
 // those of all blocks are added by trees. The block that comes last adds those of all; no thread waits for another block.
@@ -117,13 +118,16 @@ template <class S, int D> struct Tables {
     const typename S::Base* table[D];
     uint64_t n;
     TANDEM_HD typename S::Base element(uint64_t i, int j) const { return table[j][i]; }
+    /// Tables are the caller's.
+    TANDEM_HD void wipe(uint64_t, int) const {}
 };
 
 /// n rows of an element of each table.
 template <class S, int D> struct Rows {
-    const typename S::Ext* row;
+    typename S::Ext* row;
     uint64_t n;
     TANDEM_HD typename S::Ext element(uint64_t i, int j) const { return row[i * D + j]; }
+    TANDEM_HD void wipe(uint64_t i, int j) const { row[i * D + j] = S::Ext::zero(); }
 };
 
 /// Adds what rows i and i + n/2 of tables give to the first round, all of its values.
@@ -148,6 +152,8 @@ TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ex
     const auto store = [&](int j, Ext low, Ext high) {
         rows[i * D + j] = S::reduced(low);
         rows[(i + quarter) * D + j] = S::reduced(high);
+        from.wipe(i + 2 * quarter, j);
+        from.wipe(i + 3 * quarter, j);
     };
     if constexpr (D == 4 && To::LOOPS) {
         Quadratic<Ext> a, b;
