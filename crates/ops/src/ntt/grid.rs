@@ -23,7 +23,7 @@ use crate::{backend::check_lanes_differ, Buffer, Error, Gather, Lane, Result};
 /// l n0 / L up to (l + 1) n0 / L, its slab. Numbers whose last index differs by one are neighbours.
 ///
 /// A lane keeps maps of indices, 4 bytes for each number of its slab: one for each side, and two where there are several lanes. A transform takes
-/// a second slab of memory on each lane.
+/// a second slab of memory on each lane, beside what [`Fft::fft_batch`] takes while it works.
 pub struct Grid<B: Gather> {
     sides: Vec<usize>,
     slabs: Vec<Slab<B>>,
