@@ -8,6 +8,9 @@ use tandem_ops::{naive, Backend, Buffer, Complex, Direction, Fft, Gather, Lane};
 /// Sides of arrays that are compared with the definition.
 const SMALL: [&[usize]; 9] = [&[1], &[16], &[2, 2], &[1, 8], &[16, 1], &[8, 16], &[32, 8], &[4, 2, 8], &[8, 1, 2, 4]];
 
+/// The real and the imaginary part of a number.
+type Parts = [f64; 2];
+
 impl<B: Backend> Suite<'_, B> {
     /// Transforms of arrays of one to four dimensions, on any lane and on as many as there are, and what is refused.
     ///
@@ -55,8 +58,7 @@ impl<B: Backend> Suite<'_, B> {
         }
         self.that(got.len() == n, format_args!("{what}: the length"))?;
         let expected = along_each(input.iter().map(|x| x.parts()).collect(), sides, &|column| {
-            let defined =
-                |column: &[[f64; 2]]| (0..column.len()).map(|k| naive::dft_at(column, direction, k)).collect();
+            let defined = |column: &[Parts]| (0..column.len()).map(|k| naive::dft_at(column, direction, k)).collect();
             if n <= 1 << 8 {
                 return Ok(defined(column));
             }
@@ -106,15 +108,15 @@ impl<B: Backend> Suite<'_, B> {
 
 /// Transforms each column along each dimension in turn.
 fn along_each(
-    mut data: Vec<[f64; 2]>,
+    mut data: Vec<Parts>,
     sides: &[usize],
-    transform: &dyn Fn(&[[f64; 2]]) -> tandem_ops::Result<Vec<[f64; 2]>>,
-) -> tandem_ops::Result<Vec<[f64; 2]>> {
+    transform: &dyn Fn(&[Parts]) -> tandem_ops::Result<Vec<Parts>>,
+) -> tandem_ops::Result<Vec<Parts>> {
     let mut below = data.len();
     for &side in sides {
         below /= side;
         for start in (0..data.len()).filter(|at| (at / below).is_multiple_of(side)) {
-            let column: Vec<[f64; 2]> = (0..side).map(|i| data[start + i * below]).collect();
+            let column: Vec<Parts> = (0..side).map(|i| data[start + i * below]).collect();
             for (k, value) in transform(&column)?.into_iter().enumerate() {
                 data[start + k * below] = value;
             }
