@@ -48,7 +48,7 @@ def load(path):
 
 # What a row measured, and where it comes from. All other fields say what was measured.
 MEASURED = {"algbw", "bound_ms", "busbw", "command", "commit", "date", "gb_per_s", "gkeys_per_s", "ms_median", "ms_min"}
-MEASURED |= {"load", "mib", "ms_processors"}
+MEASURED |= {"load", "memory_bytes", "mib", "ms_processors", "sent_bytes"}
 MEASURED |= {"plan_gb_per_s", "proofs_per_s", "runs", "stages", "through_host", "us_latency", "us_queued", "wrong"}
 
 
@@ -81,7 +81,7 @@ def gate(rows, tolerance, baselines):
         ratio = took(row) / was
         late = ratio > 1 + tolerance
         slower += late
-        named = ("what", "curve", "field", "circuit", "log_n", "bytes", "schedule", "order")
+        named = ("what", "curve", "field", "circuit", "log_n", "sides", "bytes", "schedule", "order")
         words = " ".join(str(row[key]) for key in named if row.get(key))
         print(f"{words:<40} {was:>10.3f} ms before, {took(row):>10.3f} ms now, {ratio:.3f}{'  SLOWER' if late else ''}")
     ours = sum(1 for row in rows if took(row))
@@ -108,15 +108,15 @@ def beside_peers(path):
     random = {(row["what"], field(row), row["log_n"]): row for row in sums}
     for row in rows:
         if "peer" in row and "what" in row:
-            theirs[row["what"], order(row), field(row), row["log_n"]] = row
+            theirs[row["what"], order(row), field(row), row["log_n"], row.get("sides")] = row
     print(f"{'':<14} {'curve':<10} {'size':>5} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  peer")
     ours = [row for row in rows if "peer" not in row and "what" in row]
     for row in sorted(ours, key=lambda r: (r["what"], field(r), order(r), r["log_n"])):
         # Transforms over cosets, inverses and batches have no peer.
         plain = not {"coset", "inverse", "batch"} & row.keys()
         what = SAME.get(row["what"], row["what"])
-        peer = theirs.get((what, order(row), field(row), row["log_n"])) if plain else None
-        line = f"{row['what'] + ' ' + order(row):<14} {field(row):<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
+        peer = theirs.get((what, order(row), field(row), row["log_n"], row.get("sides"))) if plain else None
+        line = f"{row['what'] + ' ' + row.get('sides', order(row)):<14} {field(row):<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
         if peer:
             # From the call until the host has the result, where that is what ours is.
             ms = peer.get("ms_to_host", peer["ms"])

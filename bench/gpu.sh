@@ -59,8 +59,11 @@ done
 for precision in f32 f64; do
     timeout 120 "$here/tandem" -q --device cuda:0 bench fft --precision $precision --log-n "16..$((top + 2))" --runs 10 --json "$rows" \
         >"$out/bench-fft-$precision.txt" 2>&1 || { echo "bench fft $precision failed:"; tail -3 "$out/bench-fft-$precision.txt"; failures=$((failures + 1)); }
+    timeout 120 "$here/tandem" -q --device cuda:0 bench fft --precision $precision --sides 4096x4096,256x256x256 --runs 10 --json "$rows" \
+        >"$out/bench-fft-grid-$precision.txt" 2>&1 ||
+        { echo "bench fft --sides, $precision, failed:"; tail -3 "$out/bench-fft-grid-$precision.txt"; failures=$((failures + 1)); }
 done
-timeout 120 python3 "$here/peers/cufft.py" 16 "$((top + 2))" >>"$rows" 2>"$out/cufft.log"
+timeout 120 python3 "$here/peers/cufft.py" 16 "$((top + 2))" 4096x4096 256x256x256 >>"$rows" 2>"$out/cufft.log"
 case $? in
 0) ;;
 3) cat "$out/cufft.log" ;;

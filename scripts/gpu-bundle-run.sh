@@ -212,6 +212,8 @@ ntt_spread::Bn254 6 4 all 1 8
 ntt_spread::Goldilocks 6 4 all 1 8
 ntt_spread::BabyBear 6 4 all 1 8
 reduce 4 4 all 1 8
+ntt_cube::Bls12_381 6 4 all 1 8
+ntt_cube::Bn254 6 4 all 1 8
 ntt::Bls12_381 8 6 one 1 8
 ntt_products::Bls12_381 8 6 one 1 8
 ntt_products::Bn254 8 6 one 1 8
@@ -220,6 +222,8 @@ ntt::Goldilocks 8 6 one 1 8
 ntt::BabyBear 8 6 one 1 8
 fft::Complex32 8 6 all 1 8
 fft::Complex64 8 6 all 1 8
+fft_grid::Complex32 8 6 all 1 8
+fft_grid::Complex64 8 6 all 1 8
 poseidon::Bls12_381 6 4 one 1 8
 poseidon::Bn254 6 4 one 1 8
 sort 8 6 all,one 4 16

@@ -29,13 +29,37 @@ fn bench_measures_what_it_has_checked() {
 }
 
 #[test]
+fn arrays_are_dealt_to_as_many_lanes_as_have_planes_and_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    for (device, lanes, sent) in [("cpu", [1, 1, 1], [0; 3]), ("sim:4", [4, 2, 4], [6144, 128, 6144])] {
+        let args = ["bench", "fft", "--sides", "32x16,2x8,8x16x4", "--runs", "2", "--device", device, "--json", "-"];
+        let (stdout, stderr) = run_in(folder.path(), 0, &args);
+        for (((row, sides), lanes), sent) in stdout.lines().zip(["32x16", "2x8", "8x16x4"]).zip(lanes).zip(sent) {
+            let sent = sent / lanes * usize::from(lanes > 1);
+            let parts = [
+                "\"what\":\"fft_grid\"".to_string(),
+                format!("\"sides\":\"{sides}\""),
+                format!("\"lanes\":{lanes},"),
+                format!("\"sent_bytes\":{sent}"),
+            ];
+            assert!(parts.iter().all(|part| row.contains(part)), "{row}, {parts:?}");
+        }
+        assert!(stdout.lines().count() == 3 && stderr.contains("32x16") && stderr.contains("MB sent"), "{stderr}");
+    }
+}
+
+#[test]
 fn bad_options_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let bench = ["bench", "fft", "--device", "cpu"];
     refused_in(folder.path(), &[&bench[..], &["--lanes", "3"]].concat(), &["--lanes 3", "power of two"]);
-    for (option, value, expected) in
-        [("--log-n", "33", "from 0 to 32"), ("--precision", "f16", "f32"), ("--lanes", "17", "1..=16")]
-    {
+    for (option, value, expected) in [
+        ("--log-n", "33", "from 0 to 32"),
+        ("--precision", "f16", "f32"),
+        ("--lanes", "17", "1..=16"),
+        ("--sides", "8x6", "powers of two such as 4096x4096"),
+        ("--sides", "131072x65536", "together 2^32"),
+    ] {
         let (_, stderr) = run_in(folder.path(), 2, &[&bench[..], &[option, value]].concat());
         assert!(stderr.contains(expected), "{stderr}");
     }

@@ -58,9 +58,19 @@ pub(crate) fn products_ms(products: f64) -> f64 {
     products * PRODUCT / RATE * 1e3
 }
 
-/// Milliseconds on one GPU for so many products of scalars, and for so many bytes of its memory, which moves 4.8 TB/s: the longer of both.
+/// Bytes a second of a GPU's memory.
+const MEMORY: f64 = 4.8e12;
+/// Bytes a second that a GPU sends to others, while it receives as many.
+const LINKS: f64 = 450e9;
+
+/// Milliseconds on one GPU for so many products of scalars, and for so many bytes of its memory: the longer of both.
 pub(crate) fn scalars_ms(products: f64, bytes: f64) -> f64 {
-    products_ms(products).max(bytes / 4.8e12 * 1e3)
+    products_ms(products).max(bytes / MEMORY * 1e3)
+}
+
+/// Milliseconds for so many bytes of each GPU's memory, and so many that each sends to the others: the longer of both.
+pub(crate) fn bytes_ms(memory: f64, sent: f64) -> f64 {
+    (memory / MEMORY).max(sent / LINKS) * 1e3
 }
 
 /// Milliseconds on `gpus` GPUs.

@@ -57,6 +57,7 @@ enum Bench {
     Ntt(ntt::NttBench),
     /// Discrete Fourier transforms of complex numbers, each dealt to all devices
     #[command(after_help = "Examples:\n  tandem bench fft --log-n 16..20\n  \
+                            tandem bench fft --sides 4096x4096,256x256x256 --device cuda:0,1\n  \
                             tandem bench fft --precision f64 --log-n 20 --device sim:4 --lanes 2")]
     Fft(fft::FftBench),
     /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest

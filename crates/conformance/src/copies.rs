@@ -45,8 +45,8 @@ pub fn copies<B: Backend>(backend: &B) -> Outcome {
             counted("a copy to another lane", Moved { across: bytes / 2, ..none }, &|| {
                 backend.copy(&buf, 0..len / 2, to).map(drop)
             })?;
-            let both = [(&buf, 0..len / 4, to), (&buf, 0..len, lane)];
-            counted("two copies", Moved { across: bytes / 4, ..none }, &|| backend.copy_all(&both).map(drop))?;
+            let both = [(to, vec![(&buf, 0..len / 4), (&buf, 0..len / 2)]), (lane, vec![(&buf, 0..len)])];
+            counted("pieces", Moved { across: bytes / 4 * 3, ..none }, &|| backend.join(&both).map(drop))?;
         }
         // Each source has a span of its own, also where several are of one lane.
         let timeline = backend.timeline();

@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
     reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Dealt, Element, Error, Gather, Group, HostBuf,
-    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon,
-    PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv,
-    SparseRows, Stored, SumBytes, Timeline, Unaligned, Wire,
+    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Pieces,
+    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions,
+    SpMv, SparseRows, Stored, SumBytes, Timeline, Unaligned, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -171,6 +171,24 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
         self.check_lane("copy", lane)?;
         self.made("copy", self.left.copy(&src.0, range.clone(), lane), self.right.copy(&src.1, range, lane))
+    }
+
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, Self::Buf<T>>)]) -> Result<Vec<Self::Buf<T>>> {
+        const OP: &str = "join";
+        joins.iter().try_for_each(|(lane, _)| self.check_lane(OP, *lane))?;
+        let left: Vec<(Lane, Pieces<'_, _>)> = joins
+            .iter()
+            .map(|(lane, pieces)| (*lane, pieces.iter().map(|(buf, range)| (&buf.0, range.clone())).collect()))
+            .collect();
+        let right: Vec<(Lane, Pieces<'_, _>)> = joins
+            .iter()
+            .map(|(lane, pieces)| (*lane, pieces.iter().map(|(buf, range)| (&buf.1, range.clone())).collect()))
+            .collect();
+        let Pair(left, right) = self.both(OP, self.left.join(&left), self.right.join(&right))?;
+        if left.len() != right.len() {
+            return Err(self.disagree(OP, left.len().min(right.len())));
+        }
+        left.into_iter().zip(right).map(|(l, r)| self.made(OP, Ok(l), Ok(r))).collect()
     }
 
     fn deal<T: Wire>(

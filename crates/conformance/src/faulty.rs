@@ -16,8 +16,8 @@ use tandem_ops::{
     reduce::ReducePlan,
     timeline::{Moved, Recorder},
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Dealt, Element, Error, Gather, Group, HostBuf, HostData,
-    Info, Lane, Mont, Msm, MsmRequest, Pending, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan,
-    SpMv, Span, SpanId, SparseRows, Stored, Timeline, VecOps, Wire,
+    Info, Lane, Mont, Msm, MsmRequest, Pending, Pieces, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars,
+    Scan, SpMv, Span, SpanId, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -52,6 +52,16 @@ faults! {
         Download,
         /// `copy` gives an element less.
         CopyShort,
+        /// `join` changes a bit of the last buffer.
+        Join,
+        /// `join` puts pieces one behind the other from the last to the first.
+        JoinOrder,
+        /// `join` takes the first piece's range for all of a buffer.
+        JoinRange,
+        /// `join` leaves a buffer on the lane of its first piece.
+        JoinLane,
+        /// `join` takes what there is of a piece past the end.
+        JoinPastTheEnd,
         /// `upload_to_all` changes a bit for the last lane.
         UploadToAll,
         /// `upload_beside` changes a bit.
@@ -330,6 +340,25 @@ impl Backend for Faulty {
         }
         self.flip(Fault::Copy, &mut buf)?;
         Ok(buf)
+    }
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, cpu::Buf<T>>)]) -> Result<Vec<cpu::Buf<T>>> {
+        let mut joins = joins.to_vec();
+        for (lane, pieces) in &mut joins {
+            match (self.fault, pieces.first().cloned()) {
+                (Fault::JoinOrder, _) => pieces.reverse(),
+                (Fault::JoinRange, Some((_, first))) => pieces
+                    .iter_mut()
+                    .for_each(|(buf, range)| *range = first.start.min(buf.len())..first.end.min(buf.len())),
+                (Fault::JoinLane, Some((buf, _))) => *lane = buf.lane(),
+                (Fault::JoinPastTheEnd, _) => pieces
+                    .iter_mut()
+                    .for_each(|(buf, range)| *range = range.start.min(buf.len())..range.end.min(buf.len())),
+                _ => {}
+            }
+        }
+        let mut joined = self.cpu.join(&joins)?;
+        joined.last_mut().map_or(Ok(()), |last| self.flip(Fault::Join, last))?;
+        Ok(joined)
     }
     fn deal<T: Wire>(
         &self,

@@ -220,6 +220,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, fft, Complex32, Complex64);
+            $crate::suite!(@part $name, $kind, $backend, fft_grid, Complex32, Complex64);
             $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
@@ -237,6 +238,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_cube, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, fft, Complex32, Complex64);
+            $crate::suite!(@part $name, $kind, $backend, fft_grid, Complex32, Complex64);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

@@ -23,7 +23,7 @@ impl<B: Backend> Suite<'_, B> {
             self.round_trips(lane, &samples::canonical::<Bn254>(&elements))?;
             self.round_trips(lane, &points)?;
         }
-        self.copies_of_all(&scalars)?;
+        self.joins(&scalars)?;
         self.dealt_copies(&scalars)?;
         self.uploads_to_all(&scalars)?;
         self.uploads_beside(&scalars)?;
@@ -67,34 +67,56 @@ impl<B: Backend> Suite<'_, B> {
         Ok(())
     }
 
-    /// A piece of each lane to each lane at once, from memory that is used again meanwhile.
-    fn copies_of_all(&mut self, values: &[Mont]) -> Outcome {
+    /// Pieces of each lane, one of them empty and one of them twice, to each lane at once, from memory that is used again meanwhile.
+    fn joins(&mut self, values: &[Mont]) -> Outcome {
         let backend = self.backend;
         for n in SIZES {
             let rotated = |lane: Lane| [&values[lane.0 + 1..], &values[..lane.0 + 1]].concat();
             let whole = self.lanes().map(|lane| backend.upload(lane, &rotated(lane))).collect::<Result<Vec<_>, _>>()?;
-            let ends: Vec<usize> = self.lanes().map(|to| (n + 3 * to.0).min(values.len())).collect();
-            let pairs = whole.iter().flat_map(|from| self.lanes().map(move |to| (from, to)));
-            let copies: Vec<_> =
-                pairs.map(|(from, to)| (from, ends[to.0] - n.min(ends[to.0])..ends[to.0], to)).collect();
-            let copied = backend.copy_all(&copies)?;
-            self.that(copied.len() == copies.len(), "copies of all: their number")?;
-            let what: Vec<_> = copies.iter().map(|(from, range, to)| (from.lane(), range.clone(), *to)).collect();
-            drop(copies);
+            let range = |from: Lane, to: Lane| {
+                let end = (n + 3 * to.0 + 2 * from.0).min(values.len());
+                end - n.min(end)..end
+            };
+            // Of each lane, from another one on for each buffer.
+            let of = |to: Lane| {
+                let lanes: Vec<Lane> = (0..=whole.len()).map(|i| Lane((to.0 + i) % whole.len())).collect();
+                let mut pieces: Vec<(Lane, _)> = lanes.into_iter().map(|from| (from, range(from, to))).collect();
+                pieces.push((to, n..n));
+                pieces.push((Lane(0), 0..n.min(5)));
+                pieces
+            };
+            // An empty one, one of nothing, and two for each lane.
+            let mut wanted = vec![(Lane(0), vec![(Lane(0), n..n)]), (Lane(whole.len() - 1), vec![])];
+            wanted.extend(self.lanes().map(|to| (to, of(to))));
+            wanted.extend(self.lanes().map(|to| (to, vec![(Lane(0), range(Lane(0), to))])));
+            let pieces = |of: &Vec<(Lane, std::ops::Range<usize>)>| {
+                of.iter().map(|(from, range)| (&whole[from.0], range.clone())).collect()
+            };
+            let joined = backend.join(&wanted.iter().map(|(to, of)| (*to, pieces(of))).collect::<Vec<_>>())?;
+            self.that(joined.len() == wanted.len(), "joins: their number")?;
             drop(whole);
             let over = self.lanes().map(|lane| backend.upload(lane, &vec![Mont([7; 4]); values.len()]));
             let over = over.collect::<Result<Vec<_>, _>>()?;
-            for (buf, (from, range, to)) in copied.iter().zip(what) {
-                self.that(buf.lane() == to, "copies of all: the buffer's lane")?;
-                let expected = &rotated(from)[range.clone()];
-                self.holds(buf, expected, format_args!("{range:?} from lane {} to {} beside others", from.0, to.0))?;
+            for (i, (buf, (to, of))) in joined.iter().zip(&wanted).enumerate() {
+                self.that(buf.lane() == *to, "joins: the buffer's lane")?;
+                let expected: Vec<Mont> =
+                    of.iter().flat_map(|(from, range)| rotated(*from)[range.clone()].to_vec()).collect();
+                self.holds(buf, &expected, format_args!("buffer {i} on lane {}, joined of {of:?}", to.0))?;
             }
             drop(over);
         }
-        let buf = backend.upload(Lane(0), &values[..3])?;
-        self.that(backend.copy_all::<Mont>(&[])?.is_empty(), "no copies at all")?;
-        self.refused(backend.copy_all(&[(&buf, 0..3, Lane(0)), (&buf, 1..4, Lane(0))]), "copies past the end")?;
-        self.refused(backend.copy_all(&[(&buf, 0..3, Lane(backend.lanes()))]), "copies to a lane that is not there")
+        let (buf, nowhere) = (backend.upload(Lane(0), &values[..3])?, Lane(backend.lanes()));
+        self.that(backend.join::<Mont>(&[])?.is_empty(), "nothing to join")?;
+        #[allow(clippy::reversed_empty_ranges)]
+        for past in [1..4, 4..4, 2..1, 3..usize::MAX, usize::MAX..usize::MAX] {
+            for pieces in [vec![(&buf, past.clone())], vec![(&buf, 0..3), (&buf, past.clone()), (&buf, 0..1)]] {
+                let joins = [(Lane(0), vec![(&buf, 0..3)]), (Lane(0), pieces)];
+                self.refused(backend.join(&joins), format_args!("a piece {past:?} of 3"))?;
+            }
+        }
+        self.refused(backend.join(&[(nowhere, vec![(&buf, 0..3)])]), "pieces for a lane that is not there")?;
+        self.refused(backend.join::<Mont>(&[(nowhere, vec![])]), "nothing for a lane that is not there")?;
+        self.holds(&buf, &values[..3], "a buffer after refused joins")
     }
 
     /// Vectors of each lane to all lanes, by ranges of different lengths, one of them empty, which arrive in another order than they were dealt in.

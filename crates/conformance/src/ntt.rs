@@ -2,6 +2,7 @@
 
 mod cube;
 pub(crate) mod fft;
+mod grid;
 mod products;
 mod spread;
 

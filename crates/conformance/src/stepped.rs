@@ -7,8 +7,8 @@ use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
     timeline::{Moved, Recorder},
     Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Stored, Timeline,
-    Wire,
+    NttOp, NttProducts, Pending, Pieces, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Stored,
+    Timeline, Wire,
 };
 
 /// What happens at a step.
@@ -94,6 +94,12 @@ impl Backend for Stepped {
     fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
         let is_wrong = self.step("copy")?;
         self.spoiled(is_wrong, self.cpu.copy(src, range, lane)?)
+    }
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, cpu::Buf<T>>)]) -> Result<Vec<cpu::Buf<T>>> {
+        let is_wrong = self.step("join")?;
+        let mut joined = self.cpu.join(joins)?;
+        joined.last_mut().map_or(Ok(()), |last| self.spoil(is_wrong, last))?;
+        Ok(joined)
     }
     fn download<T: Wire>(&self, src: &cpu::Buf<T>) -> Result<Pending<Vec<T>>> {
         let is_wrong = self.step("download")?;

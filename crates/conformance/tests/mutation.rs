@@ -62,6 +62,7 @@ parts!(
     ntt_spread Bn254,
     ntt_cube Bn254,
     fft Complex32,
+    fft_grid Complex32,
     spmv Bn254,
     msm Bn254,
     poseidon Bn254,

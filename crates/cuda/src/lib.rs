@@ -31,7 +31,7 @@ pub use device::{built_with, probe, versions, Device, Found, Properties, Version
 pub use error::{Error, Result};
 pub use graph::Graph;
 pub use kernel::{Grid, Kernel};
-pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
+pub use memory::{DeviceBuffer, DevicePtr, Piece, Pool, PoolInfo};
 pub use native::NotBuilt;
 pub use peer::{HostCopy, PeerCopy};
 pub use pieces::Pieces;

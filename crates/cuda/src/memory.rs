@@ -174,6 +174,21 @@ pub struct DeviceBuffer<T: Pod> {
     pool: Arc<Pool>,
 }
 
+/// Elements of a buffer, of any stream and device.
+pub type Piece<'a, T> = (&'a DeviceBuffer<T>, Range<usize>);
+
+/// The order in which pieces of targets, so many of each, are copied: one of each target in each round, by which target i begins with its piece i. Where
+/// each target has a piece from each of as many sources, a source so sends to another target than all others in each round, and none has to receive
+/// from all at once.
+fn in_turn(counts: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let rounds = 0..counts.iter().copied().max().unwrap_or(0);
+    rounds.flat_map(move |round| {
+        let of_target =
+            move |(target, &count): (usize, &usize)| (round < count).then(|| (target, (target + round) % count));
+        counts.iter().enumerate().filter_map(of_target)
+    })
+}
+
 impl<T: Pod> DeviceBuffer<T> {
     /// Number of elements.
     pub fn len(&self) -> usize {
@@ -279,22 +294,26 @@ impl<T: Pod> DeviceBuffer<T> {
         self.stream.wait(&from.stream.record()?)
     }
 
-    /// Fills the first elements of the first buffer of each of `copies` with the elements of the second one in that range, all at once: the copies
-    /// wait for what all streams had been told before, and not for each other.
+    /// Fills each of `targets` with the pieces of the same number, one behind the other from its first element on, all at once: the copies wait for
+    /// what all streams had been told before, and not for each other.
     ///
     /// # Errors
-    /// A range is past an end; the device failed.
-    pub fn copy_all(copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<()> {
-        Self::started(copies, |_| Ok(()))
+    /// There are not as many targets as lists of pieces; a range is past an end, or pieces are past that of their target: nothing was copied. The
+    /// device failed.
+    pub fn join_all(targets: &mut [DeviceBuffer<T>], pieces: &[Vec<Piece<'_, T>>]) -> Result<()> {
+        let pieces: Vec<_> = pieces.iter().map(Vec::as_slice).collect();
+        Self::started(targets, &pieces, |_| Ok(()))
     }
 
-    /// As [`DeviceBuffer::copy_all`]. Gives for each copy the event that happens when it is done, also while those behind it are not.
+    /// As [`DeviceBuffer::join_all`] of one piece for each target. Gives for each the event that happens when it is done, also while those behind it
+    /// are not.
     ///
     /// # Errors
     /// As there.
-    pub fn copy_each(copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)]) -> Result<Vec<Event>> {
-        let mut events = Vec::with_capacity(copies.len());
-        Self::started(copies, |stream| {
+    pub fn copy_each(targets: &mut [DeviceBuffer<T>], pieces: &[Piece<'_, T>]) -> Result<Vec<Event>> {
+        let mut events = Vec::with_capacity(pieces.len());
+        let pieces: Vec<_> = pieces.iter().map(std::slice::from_ref).collect();
+        Self::started(targets, &pieces, |stream| {
             events.push(stream.record()?);
             Ok(())
         })?;
@@ -303,22 +322,44 @@ impl<T: Pod> DeviceBuffer<T> {
 
     /// Starts copies, and tells `behind` of the stream behind each.
     fn started(
-        copies: &mut [(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)],
+        targets: &mut [DeviceBuffer<T>],
+        pieces: &[&[Piece<'_, T>]],
         behind: impl FnMut(&Arc<Stream>) -> Result<()>,
     ) -> Result<()> {
-        let copied = Self::start_all(copies, behind);
+        let copied = Self::start_all(targets, pieces, behind);
         if copied.is_err() {
             // The targets may be freed now, before those copies that were started are done.
-            copies.iter().for_each(|(_, from, _)| drop(from.stream.synchronize()));
+            pieces.iter().copied().flatten().for_each(|(from, _)| drop(from.stream.synchronize()));
         }
         copied
     }
 
     fn start_all(
-        copies: &[(DeviceBuffer<T>, &DeviceBuffer<T>, Range<usize>)],
+        targets: &mut [DeviceBuffer<T>],
+        pieces: &[&[Piece<'_, T>]],
         mut behind: impl FnMut(&Arc<Stream>) -> Result<()>,
     ) -> Result<()> {
         let op = "copy on devices";
+        let Some(first) = targets.first() else {
+            // Without a target there is no device to name, and nothing to do.
+            return if pieces.is_empty() { Ok(()) } else { Err(Error::new(op, None, ffi::TANDEM_INVALID)) };
+        };
+        if targets.len() != pieces.len() {
+            return Err(first.invalid(op));
+        }
+        // Of each piece where it goes and where it comes from, before the first is copied.
+        let mut places = Vec::with_capacity(targets.len());
+        for (to, pieces) in targets.iter().zip(pieces) {
+            let mut end = 0usize;
+            let place = |(from, range): &Piece<'_, T>| {
+                let (source, bytes) = from.span(op, range)?;
+                let at = end;
+                end = at.checked_add(range.len()).ok_or_else(|| to.invalid(op))?;
+                let (target, _) = to.span(op, &(at..end))?;
+                Ok((target, source, bytes))
+            };
+            places.push(pieces.iter().map(place).collect::<Result<Vec<_>>>()?);
+        }
         // An event of each stream, once.
         let events = |streams: &mut dyn Iterator<Item = &Arc<Stream>>| {
             let mut events: Vec<(Arc<Stream>, Event)> = Vec::new();
@@ -333,24 +374,25 @@ impl<T: Pod> DeviceBuffer<T> {
             let event = events.iter().find(|(known, _)| Arc::ptr_eq(known, of) && !Arc::ptr_eq(of, stream));
             event.map_or(Ok(()), |(_, event)| stream.wait(event))
         };
-        let ready = events(&mut copies.iter().map(|(to, _, _)| &to.stream))?;
-        for (to, from, range) in copies {
-            let (target, _) = to.span(op, &(0..range.len()))?;
-            let (source, bytes) = from.span(op, range)?;
+        let ready = events(&mut targets.iter().map(|to| &to.stream))?;
+        for (number, piece) in in_turn(&places.iter().map(Vec::len).collect::<Vec<_>>()) {
+            let (to, from, (target, source, bytes)) =
+                (&targets[number], pieces[number][piece].0, places[number][piece]);
             let stream = &from.stream;
             wait(stream, &to.stream, &ready)?;
-            if bytes == 0 {
-                behind(stream)?;
-                continue;
+            if bytes > 0 {
+                let (there, here) = (to.stream.device().raw(), stream.device().raw());
+                // SAFETY: both spans lie in live buffers, which do not overlap: targets are borrowed for this alone, and their pieces lie one behind
+                // the other. The target's stream has been waited for and waits below, or `started` waits after an error, so that neither buffer is
+                // changed or freed before the copy is done.
+                stream
+                    .call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
             }
-            let (there, here) = (to.stream.device().raw(), stream.device().raw());
-            // SAFETY: both spans lie in live buffers, which do not overlap: the target is written by this copy alone. Its stream has been waited
-            // for and waits below, so that neither buffer is changed or freed before the copy is done.
-            stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
             behind(stream)?;
         }
-        let done = events(&mut copies.iter().map(|(_, from, _)| &from.stream))?;
-        copies.iter().try_for_each(|(to, from, _)| wait(&to.stream, &from.stream, &done))
+        let done = events(&mut pieces.iter().copied().flatten().map(|(from, _)| &from.stream))?;
+        let all = targets.iter().zip(pieces).flat_map(|(to, pieces)| pieces.iter().map(move |(from, _)| (to, from)));
+        all.into_iter().try_for_each(|(to, from)| wait(&to.stream, &from.stream, &done))
     }
 
     /// The address and the number of bytes of the elements of `range`.
@@ -387,5 +429,30 @@ impl<T: Pod> Drop for DeviceBuffer<T> {
         }
         // SAFETY: the memory is this buffer's own and not used after this.
         let _ = self.stream.call("free memory", |raw| unsafe { ffi::tandem_cuda_free(memory, raw) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_turn;
+
+    #[test]
+    fn each_piece_has_its_turn_and_no_target_waits_for_all() {
+        for counts in [&[][..], &[0], &[3], &[1; 5], &[4; 4], &[8; 8], &[3, 0, 2, 5], &[2; 7]] {
+            let mut all: Vec<_> = in_turn(counts).collect();
+            if counts.iter().all(|&count| count == counts.len()) {
+                for round in all.chunks(counts.len().max(1)) {
+                    let mut sources: Vec<_> = round.iter().map(|&(_, piece)| piece).collect();
+                    sources.sort_unstable();
+                    assert!(sources.iter().copied().eq(0..counts.len()), "{counts:?}: {round:?}");
+                }
+            }
+            all.sort_unstable();
+            let expected =
+                counts.iter().enumerate().flat_map(|(target, &count)| (0..count).map(move |piece| (target, piece)));
+            assert!(all.iter().copied().eq(expected), "{counts:?}: {all:?}");
+        }
+        // One piece each: in the order of the targets.
+        assert!(in_turn(&[1; 4]).map(|(target, _)| target).eq(0..4));
     }
 }

@@ -198,6 +198,67 @@ fn copies_between_streams_keep_their_order() {
     }
 }
 
+/// Pieces of buffers of two streams, in a target of each: whichever stream is late, and although the sources are dropped at once.
+#[test]
+fn joined_pieces_lie_one_behind_the_other() {
+    let Some(gpu) = gpu() else { return };
+    let other = Arc::new(Stream::new(gpu.device).unwrap());
+    for round in 0..20 {
+        let bytes = [random(3 * SLOT + round, 30 + round as u64), random(SLOT + 1, 60 + round as u64)];
+        let mut sources = bytes.each_ref().map(|bytes| gpu.upload(bytes, true));
+        sources[1].follow(&other).unwrap();
+        let wanted =
+            [vec![(0, 5..SLOT), (1, 0..SLOT + 1), (0, 7..7), (0, 0..round)], vec![(1, 1..2), (0, 0..2 * SLOT)], vec![]];
+        let expected = wanted.each_ref().map(|of| {
+            let pieces =
+                of.iter().flat_map(|(source, range): &(usize, std::ops::Range<usize>)| &bytes[*source][range.clone()]);
+            // The target has room for one more, which nobody writes.
+            pieces.copied().chain([0x5a]).collect::<Vec<u8>>()
+        });
+        gpu.keep_busy(if round % 2 == 0 { &other } else { &gpu.stream });
+        let mut targets: Vec<DeviceBuffer<u8>> = Vec::new();
+        for (expected, stream) in expected.iter().zip([&gpu.stream, &other, &other]) {
+            let mut target = gpu.pool.alloc(stream, expected.len(), true).unwrap();
+            target.fill(0..expected.len(), 0x5a).unwrap();
+            targets.push(target);
+        }
+        let pieces = wanted
+            .each_ref()
+            .map(|of| of.iter().map(|(source, range)| (&sources[*source], range.clone())).collect::<Vec<_>>());
+        DeviceBuffer::join_all(&mut targets, &pieces).unwrap();
+        drop(sources);
+        for (target, expected) in targets.iter().zip(&expected) {
+            assert!(gpu.download(target) == *expected, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn pieces_that_do_not_fit_are_refused_before_the_first_is_copied() {
+    let Some(gpu) = gpu() else { return };
+    let source = gpu.upload(&random(10, 4), true);
+    let before = [random(10, 5), random(8, 6)];
+    let mut targets = before.each_ref().map(|bytes| gpu.upload(bytes, true));
+    let fits = || vec![(&source, 0..10)];
+    for pieces in [
+        vec![fits()],
+        vec![fits(), vec![], vec![]],
+        vec![fits(), vec![(&source, 3..11)]],
+        vec![fits(), vec![(&source, 11..11)]],
+        vec![fits(), vec![(&source, std::ops::Range { start: 4, end: 3 })]],
+        vec![fits(), vec![(&source, 0..4), (&source, 0..5)]],
+        vec![fits(), vec![(&source, 0..10)]],
+    ] {
+        let refused = DeviceBuffer::join_all(&mut targets, &pieces).unwrap_err();
+        assert_eq!(refused.code, tandem_cuda::ffi::TANDEM_INVALID, "{pieces:?}");
+    }
+    assert!(DeviceBuffer::join_all(&mut [], &[fits()]).is_err());
+    DeviceBuffer::<u8>::join_all(&mut [], &[]).unwrap();
+    for (target, before) in targets.iter().zip(&before) {
+        assert!(gpu.download(target) == *before);
+    }
+}
+
 #[test]
 fn ranges_past_the_end_are_refused() {
     let Some(gpu) = gpu() else { return };

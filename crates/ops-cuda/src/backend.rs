@@ -7,11 +7,11 @@ use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Source, Upload};
-use tandem_ops::backend::COPY_TO_LANE;
+use tandem_ops::backend::{check_pieces, check_range, COPY_TO_LANE};
 use tandem_ops::timeline::{count, BackendId, Ends, DEALS};
 use tandem_ops::{
     check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, Dealt, DeviceKind, Error, HostBuf, HostMemory,
-    Info, Lane, Pending, Result, Timeline, Wire,
+    Info, Lane, Pending, Pieces, Result, Timeline, Wire,
 };
 
 /// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values, or more where the host has much. To lock the
@@ -93,14 +93,6 @@ impl<T: Wire> CudaBuf<T> {
     pub(crate) fn ptr(&self) -> DevicePtr<T> {
         self.memory.ptr()
     }
-}
-
-/// Fails where elements are past the end of a buffer of `len`.
-fn check_range(op: &'static str, range: &Range<usize>, len: usize) -> Result<()> {
-    if range.start > range.end || range.end > len {
-        return Err(Error::invalid(op, format!("elements {}..{} of a buffer of {len}", range.start, range.end)));
-    }
-    Ok(())
 }
 
 /// A page-locked block as memory for `len` elements, or ordinary memory where there is none.
@@ -332,21 +324,31 @@ impl Backend for Cuda {
         Ok(buf)
     }
 
-    fn copy_all<T: Wire>(&self, copies: &[(&CudaBuf<T>, Range<usize>, Lane)]) -> Result<Vec<CudaBuf<T>>> {
-        const OP: &str = "copy";
-        let mut bufs = Vec::with_capacity(copies.len());
-        for (src, range, lane) in copies {
-            check_range(OP, range, src.len())?;
-            let ctx = self.lane(OP, *lane)?;
-            bufs.push((ctx.alloc(OP, range.len())?, &src.memory, range.clone()));
-            count(ctx.backend, Ends::Across(src.lane, *lane), range.len() * size_of::<T>());
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, CudaBuf<T>>)]) -> Result<Vec<CudaBuf<T>>> {
+        const OP: &str = "join";
+        let Some(&(first, _)) = joins.first() else { return Ok(Vec::new()) };
+        // Before memory is taken.
+        let length = |(lane, pieces): &(Lane, Pieces<'_, CudaBuf<T>>)| {
+            self.lane(OP, *lane)?;
+            check_pieces(OP, pieces)
+        };
+        let lengths = joins.iter().map(length).collect::<Result<Vec<_>>>()?;
+        let (mut bufs, mut all) = (Vec::with_capacity(joins.len()), Vec::with_capacity(joins.len()));
+        for ((lane, pieces), len) in joins.iter().zip(lengths) {
+            bufs.push(self.lane(OP, *lane)?.alloc(OP, len)?);
+            all.push(pieces.iter().map(|(from, range)| (&from.memory, range.clone())).collect::<Vec<_>>());
         }
-        let Some((first, ..)) = copies.first() else { return Ok(Vec::new()) };
-        DeviceBuffer::copy_all(&mut bufs).map_err(|e| self.lanes[first.lane.0].error(OP, e))?;
+        DeviceBuffer::join_all(&mut bufs, &all).map_err(|e| self.lanes[first.0].error(OP, e))?;
+        for (lane, pieces) in joins {
+            for (from, range) in pieces {
+                let ends = Ends::Across(from.lane, *lane);
+                count(self.lanes[first.0].backend, ends, range.len() * size_of::<T>());
+            }
+        }
         Ok(bufs
             .into_iter()
-            .zip(copies)
-            .map(|((memory, ..), (.., lane))| CudaBuf { memory, lane: *lane, there: None })
+            .zip(joins)
+            .map(|(memory, (lane, _))| CudaBuf { memory, lane: *lane, there: None })
             .collect())
     }
 
@@ -377,21 +379,20 @@ impl Backend for Cuda {
         let mut dealt: Vec<(usize, CudaBuf<T>)> = Vec::with_capacity(leaving.len() * shares.len());
         // What stays on its lane is there before the others are.
         for stays in [true, false] {
-            let (mut copies, mut places) = (Vec::new(), Vec::new());
+            let (mut targets, mut pieces, mut places) = (Vec::new(), Vec::new(), Vec::new());
             for (number, (memory, from)) in leaving.iter().enumerate() {
                 let chosen = shares.iter().enumerate().filter(|(_, (_, lane))| (lane == from) == stays);
                 for (share, (range, lane)) in chosen {
                     let to = self.lane(OP, *lane)?.alloc_on_deal_stream(OP, range.len())?;
-                    copies.push((to, memory, range.clone()));
+                    targets.push(to);
+                    pieces.push((memory, range.clone()));
                     places.push((number * shares.len() + share, *lane));
                 }
             }
-            let there = DeviceBuffer::copy_each(&mut copies).map_err(|e| self.lanes[first.0].error(OP, e))?;
-            let placed = copies.into_iter().zip(places).zip(there);
+            let there = DeviceBuffer::copy_each(&mut targets, &pieces).map_err(|e| self.lanes[first.0].error(OP, e))?;
+            let placed = targets.into_iter().zip(places).zip(there);
             dealt.extend(
-                placed.map(|(((memory, ..), (place, lane)), there)| {
-                    (place, CudaBuf { memory, lane, there: Some(there) })
-                }),
+                placed.map(|((memory, (place, lane)), there)| (place, CudaBuf { memory, lane, there: Some(there) })),
             );
         }
         spans.into_iter().for_each(|span| timeline.end(span));

@@ -75,6 +75,33 @@ impl<B> Arriving<B> {
 /// For each vector that was dealt, its shares on their way.
 pub type Dealt<B> = Vec<Vec<Arriving<B>>>;
 
+/// Ranges of buffers, for [`Backend::join`].
+pub type Pieces<'a, B> = Vec<(&'a B, std::ops::Range<usize>)>;
+
+/// Fails where elements are past the end of a buffer of `len`.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn check_range(op: &'static str, range: &std::ops::Range<usize>, len: usize) -> Result<()> {
+    if range.start > range.end || range.end > len {
+        return Err(Error::invalid(op, format!("elements {}..{} of a buffer of {len}", range.start, range.end)));
+    }
+    Ok(())
+}
+
+/// The number of elements of pieces together.
+///
+/// # Errors
+/// [`Error::Invalid`]: a range is past the end of its buffer, or there are not so many addresses.
+pub fn check_pieces<T: Wire, B: Buffer<T>>(op: &'static str, pieces: &[(&B, std::ops::Range<usize>)]) -> Result<usize> {
+    pieces.iter().try_fold(0usize, |len, (buf, range)| {
+        check_range(op, range, buf.len())?;
+        let of = pieces.len();
+        len.checked_add(range.len())
+            .ok_or_else(|| Error::invalid(op, format!("{of} pieces of more than 2^64 elements together")))
+    })
+}
+
 /// Fails where a buffer of `room` elements has not room for `len`.
 ///
 /// # Errors
@@ -202,14 +229,13 @@ pub trait Backend: Send + Sync + 'static {
     /// The range is past the end; as [`Backend::alloc`].
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: std::ops::Range<usize>, lane: Lane) -> Result<Self::Buf<T>>;
 
-    /// As [`Backend::copy`] of each of `copies`, a vector, a range of it and a lane, all at once: none waits for another, so that copies between
-    /// two lanes go both ways at the same time.
+    /// A new buffer for each of `joins`, on its lane, with the contents of its pieces, one behind the other. Pieces may be of buffers of any lanes,
+    /// and of one buffer more than once. All are copied at once: none waits for another, so that copies between two lanes go both ways at the
+    /// same time.
     ///
     /// # Errors
-    /// As [`Backend::copy`].
-    fn copy_all<T: Wire>(&self, copies: &[(&Self::Buf<T>, std::ops::Range<usize>, Lane)]) -> Result<Vec<Self::Buf<T>>> {
-        copies.iter().map(|(src, range, lane)| self.copy(src, range.clone(), *lane)).collect()
-    }
+    /// The range of a piece is past the end of its buffer; as [`Backend::alloc`].
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, Self::Buf<T>>)]) -> Result<Vec<Self::Buf<T>>>;
 
     /// Copies of ranges of each of `sources` on lanes, as `shares` says: for each source one for each share. They are made beside what any lane
     /// does. A copy waits for what the lane of its source had been told before, and for nothing that the lane does to which it goes. Lanes go on

@@ -36,7 +36,7 @@ pub mod vector;
 pub mod wire;
 pub mod zcash;
 
-pub use backend::{check_lanes_differ, check_room, Arriving, Backend, Buffer, Dealt, DeviceKind, Info, Lane};
+pub use backend::{check_lanes_differ, check_room, Arriving, Backend, Buffer, Dealt, DeviceKind, Info, Lane, Pieces};
 pub use batch_inverse::BatchInverse;
 pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};

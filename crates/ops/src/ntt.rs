@@ -2,6 +2,7 @@
 
 pub mod cube;
 pub mod fft;
+mod grid;
 pub mod spread;
 
 pub use fft::{Complex, Fft};

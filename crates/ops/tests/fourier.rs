@@ -7,8 +7,9 @@
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
 use std::fmt::Debug;
 use tandem_ops::ntt::fft::{self, Grid};
+use tandem_ops::timeline::Moved;
 use tandem_ops::{
-    cpu::Cpu, naive, Backend, Complex, Complex32, Complex64, Direction, Error, Fft, Lane, Order, Result, Spread,
+    cpu::Cpu, naive, Backend, Buffer, Complex, Complex32, Complex64, Direction, Error, Fft, Lane, Order, Result, Spread,
 };
 
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Inverse];
@@ -217,18 +218,44 @@ fn what_does_not_fit_is_refused() {
     refused(fft::log_size(1 << 33, 1), &["8589934592 complex numbers"]);
     refused(Spread::of_complex([usize::MAX; 2].into_iter()), &["power of two up to 2^32"]);
     for sides in [&[][..], &[3], &[4, 6], &[0, 4], &[1 << 17, 1 << 17], &[1 << 40, 1 << 40]] {
-        refused(Grid::new(&cpu, Lane(0), sides), &["expected powers of two"]);
+        refused(Grid::new(&cpu, &[Lane(0)], sides), &["expected powers of two"]);
     }
-    refused(
-        Grid::new(&cpu, Lane(0), &[4, 4])
-            .and_then(|grid| grid.transform(&cpu, cpu.alloc::<Complex32>(Lane(0), 8)?, Direction::Forward)),
-        &["8 numbers on lane 0; expected 16 on lane 0"],
-    );
-    refused(
-        Grid::new(&cpu, Lane(2), &[4, 2])
-            .and_then(|grid| grid.transform(&cpu, cpu.alloc::<Complex32>(Lane(1), 8)?, Direction::Forward)),
-        &["8 numbers on lane 1; expected 8 on lane 2"],
-    );
+}
+
+#[test]
+fn arrays_that_do_not_fit_their_lanes_are_refused() {
+    let cpu = Cpu::new(8);
+    let lanes = |numbers: &[usize]| numbers.iter().map(|&lane| Lane(lane)).collect::<Vec<_>>();
+    for (on, sides, part) in [
+        (&[][..], &[4, 4][..], "on 0 lanes"),
+        (&[0, 1, 2], &[4, 4], "on 3 lanes; expected a power of two"),
+        (&[0, 1], &[1, 8], "1 planes of 8 numbers on 2 lanes"),
+        (&[0, 1, 2, 3], &[2, 8], "no more lanes than either"),
+        (&[0, 1, 2, 3], &[8, 2], "8 planes of 2 numbers on 4 lanes"),
+        (&[0, 1], &[8], "8 planes of 1 numbers on 2 lanes"),
+        (&[0, 1, 0, 2], &[8, 8], "lane 0 is named twice"),
+        (&[7, 8], &[8, 8], "lane 8 of a device with 8"),
+        (&[8], &[8], "lane 8 of a device with 8"),
+        (&[0, 1], &[1 << 17, 1 << 17], "on 2 lanes; expected powers of two, together 2^32 numbers a lane"),
+    ] {
+        refused(Grid::new(&cpu, &lanes(on), sides), &[part]);
+    }
+    for (sides, slabs, part) in [
+        (&[4, 4][..], &[(8, 1), (8, 3)][..], "slab 1 of 8 numbers on lane 3; expected 8 on lane 2"),
+        (&[4, 4], &[(8, 2), (8, 1)], "slab 0 of 8 numbers on lane 2; expected 8 on lane 1"),
+        (&[4, 4], &[(8, 1), (16, 2)], "slab 1 of 16 numbers on lane 2; expected 8"),
+        (&[4, 4], &[(4, 1), (8, 2)], "slab 0 of 4 numbers on lane 1; expected 8"),
+        (&[4, 4], &[(16, 1)], "1 slabs; expected 2"),
+        (&[4, 4], &[(8, 1), (8, 2), (8, 3)], "3 slabs; expected 2"),
+        (&[4, 4], &[], "0 slabs; expected 2"),
+    ] {
+        let grid = Grid::new(&cpu, &lanes(&[1, 2]), sides).unwrap();
+        let number = Complex32 { re: 1.0, im: 2.0 };
+        let upload = |&(len, lane): &(usize, usize)| cpu.upload(Lane(lane), &vec![number; len]).unwrap();
+        let mut slabs: Vec<_> = slabs.iter().map(upload).collect();
+        refused(grid.transform(&cpu, &mut slabs, Direction::Forward), &[part]);
+        assert!(slabs.iter().all(|slab| slab.as_slice().iter().all(|x| *x == number)), "changed");
+    }
 }
 
 /// On as many lanes as one likes the result is the same, bit for bit.
@@ -300,24 +327,73 @@ fn defined_grid(mut data: Vec<[f64; 2]>, sides: &[usize], direction: Direction) 
     data
 }
 
+/// The transform of an array whose slabs lie on so many lanes, the last of them first.
+fn on_lanes<T: Complex>(input: &[T], sides: &[usize], count: usize, direction: Direction) -> Vec<T> {
+    let sim = Cpu::new(count + 1);
+    let lanes: Vec<Lane> = (1..=count).rev().map(Lane).collect();
+    let grid = Grid::new(&sim, &lanes, sides).unwrap();
+    let parts = input.chunks(input.len() / count).zip(&lanes);
+    let mut slabs: Vec<_> = parts.map(|(part, &lane)| sim.upload(lane, part).unwrap()).collect();
+    grid.transform(&sim, &mut slabs, direction).unwrap();
+    assert!(slabs.iter().map(Buffer::lane).eq(lanes));
+    slabs.iter().flat_map(|slab| slab.as_slice().to_vec()).collect()
+}
+
 #[test]
-fn two_and_three_dimensions() {
+fn one_two_and_more_dimensions() {
     fn of<T: Complex>() {
-        let cpu = Cpu::new(2);
-        for sides in
-            [&[1][..], &[8], &[1, 1], &[4, 1], &[1, 4], &[2, 8], &[16, 4], &[2, 4, 8], &[8, 1, 4], &[2, 2, 4, 2]]
-        {
+        for sides in [
+            &[1][..],
+            &[8],
+            &[1, 1],
+            &[4, 1],
+            &[1, 4],
+            &[2, 8],
+            &[16, 4],
+            &[8, 8],
+            &[32, 16],
+            &[2, 4, 8],
+            &[8, 1, 4],
+            &[8, 16, 1],
+            &[32, 2, 4],
+            &[8, 8, 8],
+            &[2, 2, 4, 2],
+        ] {
             let n: usize = sides.iter().product();
+            let most = if sides.len() > 1 { sides[0].min(n / sides[0]) } else { 1 };
             let input = random::<T>(n, &mut rng(n as u64));
-            let grid = Grid::new(&cpu, Lane(1), sides).unwrap();
             for direction in BOTH {
-                let data = cpu.upload(Lane(1), &input).unwrap();
-                let got = grid.transform(&cpu, data, direction).unwrap();
-                let expected = defined_grid(parts(&input), sides, direction);
-                close(got.as_slice(), &expected, n.ilog2(), (sides, direction));
+                let one = on_lanes(&input, sides, 1, direction);
+                close(&one, &defined_grid(parts(&input), sides, direction), n.ilog2(), (sides, direction));
+                for count in [2, 4, 8].into_iter().filter(|&count| count <= most) {
+                    let got = on_lanes(&input, sides, count, direction);
+                    let same = bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&one);
+                    assert!(same, "{sides:?} on {count} lanes, {direction:?}");
+                }
             }
         }
     }
     of::<Complex32>();
     of::<Complex64>();
+}
+
+/// Each lane sends to each other one what that needs, there and back, and nothing else.
+#[test]
+fn lanes_exchange_twice() {
+    let sides = [16, 4, 8];
+    let n: usize = sides.iter().product();
+    for count in [1, 2, 4, 8] {
+        let sim = Cpu::new(count);
+        let lanes: Vec<Lane> = (0..count).map(Lane).collect();
+        let grid = Grid::new(&sim, &lanes, &sides).unwrap();
+        let slab = |&lane: &Lane| sim.alloc::<Complex32>(lane, n / count).unwrap();
+        let mut slabs: Vec<_> = lanes.iter().map(slab).collect();
+        sim.take_moved();
+        lanes.iter().for_each(|&lane| assert!(sim.take_most_bytes(lane) > 0));
+        grid.transform(&sim, &mut slabs, Direction::Forward).unwrap();
+        let bytes = n * size_of::<Complex32>();
+        assert_eq!(sim.take_moved(), Moved { across: (2 * bytes * (count - 1) / count) as u64, ..Moved::default() });
+        // A slab and as much again.
+        assert!(lanes.iter().all(|&lane| sim.take_most_bytes(lane) == (2 * bytes / count) as u64), "{count} lanes");
+    }
 }

@@ -587,17 +587,17 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
     let mut wanted: Vec<(usize, Lane)> = wanted.filter(|(from, lane)| remainders[*from].lane() != *lane).collect();
     wanted.sort_unstable();
     wanted.dedup();
-    let copies: Vec<_> = wanted.iter().map(|&(from, lane)| (&remainders[from], 0..n, lane)).collect();
+    let copies: Vec<_> = wanted.iter().map(|&(from, lane)| (lane, vec![(&remainders[from], 0..n)])).collect();
     let copies = match copies.is_empty() {
         true => Vec::new(),
         false => {
             work.request.check()?;
             let (timeline, progress) = (&work.request.timeline, work.request.progress);
-            let mut lanes: Vec<Lane> = copies.iter().map(|(from, ..)| from.lane()).collect();
+            let mut lanes: Vec<Lane> = wanted.iter().map(|&(from, _)| remainders[from].lane()).collect();
             lanes.sort_unstable();
             lanes.dedup();
             let spans: Vec<_> = lanes.iter().map(|&lane| timeline.begin(lane, COPY_TO_LANE)).collect();
-            let copied = work.backend.copy_all(&copies);
+            let copied = work.backend.join(&copies);
             spans.into_iter().for_each(|span| timeline.end(span));
             lanes.into_iter().for_each(|lane| progress.enqueued(COPY_TO_LANE, lane));
             copied?

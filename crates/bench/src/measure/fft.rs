@@ -1,12 +1,14 @@
-//! Discrete Fourier transforms of random numbers on any device. Some values are compared with the definition before times are told.
+//! Discrete Fourier transforms of random numbers, of vectors and of arrays, on any device. Some values are compared with the definition before times are
+//! told.
 
 use super::ntt::{checked_value, timed, Transformed};
 use super::random;
 use rayon::prelude::*;
 use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{DeviceChoice, DeviceReport, Error, Result};
-use tandem_ops::ntt::{fft, MAX_SHARDS};
-use tandem_ops::{memory, naive, Complex, Direction, Fft, Lane, Spread};
+use tandem_ops::ntt::fft::{self, Grid};
+use tandem_ops::ntt::MAX_SHARDS;
+use tandem_ops::{memory, naive, Buffer, Complex, Direction, Fft, Gather, Lane, Spread};
 use tandem_ops_cuda::Cuda;
 
 /// Values that are compared with the definition.
@@ -49,6 +51,20 @@ impl Transforms {
             Opened::Cuda(cuda) => bench::<T, _>(cuda, log_n, runs),
         }
     }
+
+    /// As [`Transforms::bench`], of an array with these sides whose slabs lie on as many lanes as it has planes and columns for.
+    ///
+    /// # Errors
+    /// As there; there is no array with such sides.
+    pub(crate) fn bench_array<T: Complex>(&self, sides: &[usize], runs: usize) -> Result<Transformed>
+    where
+        Cuda: Fft<T>,
+    {
+        match &self.on {
+            Opened::Cpu(cpu) => bench_array::<T, _>(cpu, sides, runs),
+            Opened::Cuda(cuda) => bench_array::<T, _>(cuda, sides, runs),
+        }
+    }
 }
 
 /// Whole numbers of 16 bits, which are the same with either precision: random, and the same each time.
@@ -81,22 +97,71 @@ fn bench<T: Complex, B: Fft<T>>(backend: &B, log_n: u32, runs: usize) -> Result<
     })
 }
 
-/// Fails unless some values in the shards are those of the numbers. Errors of random numbers' values are alike: each is held to the bound of all,
-/// relative to what values are on average.
+fn bench_array<T: Complex, B: Fft<T> + Gather>(backend: &B, sides: &[usize], runs: usize) -> Result<Transformed> {
+    let n: usize = sides.iter().product();
+    let planes = sides.first().copied().unwrap_or(1);
+    let count = 1 << backend.lanes().clamp(1, planes.min(n / planes).max(1)).ilog2();
+    let lanes: Vec<Lane> = (0..count).map(Lane).collect();
+    let grid = Grid::new(backend, &lanes, sides)?;
+    let numbers = input::<T>(n)?;
+    let slabs = numbers.chunks(n / count).zip(&lanes).map(|(part, &lane)| backend.upload(lane, part));
+    let mut slabs = slabs.collect::<tandem_ops::Result<Vec<_>>>()?;
+    grid.transform(backend, &mut slabs, Direction::Forward)?;
+    check_array(backend, &slabs, &numbers, sides)?;
+    timed(backend, count, runs, |run| {
+        grid.transform(backend, &mut slabs, if run % 2 == 0 { Direction::Inverse } else { Direction::Forward })
+    })
+}
+
+/// Fails unless some values in the shards are those of the numbers.
 fn check<T: Complex, B: Fft<T>>(backend: &B, shards: &[&B::Buf<T>], numbers: &[T]) -> Result<()> {
     let (n, lanes) = (numbers.len(), shards.len());
+    let defined = |k: usize| {
+        let part = |(at, part): (usize, &[T])| {
+            naive::dft_part(part.iter().map(|x| x.parts()), at * PART, n, Direction::Forward, k)
+        };
+        let sums: Vec<[f64; 2]> = numbers.par_chunks(PART).enumerate().map(part).collect();
+        [0, 1].map(|of| naive::float_sum(sums.iter().map(|sum| sum[of])))
+    };
+    check_values(backend, |k| (shards[k % lanes], k / lanes), numbers, defined)
+}
+
+/// Fails unless some values in the slabs are those of the numbers: a value is one along each dimension in turn.
+fn check_array<T: Complex, B: Fft<T>>(backend: &B, slabs: &[B::Buf<T>], numbers: &[T], sides: &[usize]) -> Result<()> {
+    let len = numbers.len() / slabs.len();
+    let defined = |k: usize| {
+        let (mut values, mut rest): (Vec<[f64; 2]>, usize) = (Vec::new(), k);
+        for (i, &side) in sides.iter().rev().enumerate() {
+            let at = rest % side;
+            rest /= side;
+            let of = |row: &[T]| naive::dft_part(row.iter().map(|x| x.parts()), 0, side, Direction::Forward, at);
+            values = match i {
+                0 => numbers.par_chunks(side).map(of).collect(),
+                _ => values.par_chunks(side).map(|row| naive::dft_at(row, Direction::Forward, at)).collect(),
+            };
+        }
+        values.first().copied().unwrap_or_default()
+    };
+    check_values(backend, |k| (&slabs[k / len], k % len), numbers, defined)
+}
+
+/// Fails unless some values, which stand where `place` says, are those that the definition has. Errors of random numbers' values are alike: each is held
+/// to the bound of all, relative to what values are on average.
+fn check_values<'a, T: Complex, B: Fft<T>>(
+    backend: &B,
+    place: impl Fn(usize) -> (&'a B::Buf<T>, usize),
+    numbers: &[T],
+    defined: impl Fn(usize) -> [f64; 2],
+) -> Result<()> {
+    let n = numbers.len();
     let squares = |x: &T| x.parts().map(|part| part * part).iter().sum::<f64>();
     let average = numbers.par_iter().with_min_len(PART).map(squares).sum::<f64>().sqrt();
     let most = (fft::error_bound::<T>(n.ilog2()) + 8.0 / (1u64 << 53) as f64) * average;
     for i in 0..CHECKED {
         let k = checked_value(i, n.ilog2());
-        let place = k / lanes;
-        let got = backend.download(&backend.copy(shards[k % lanes], place..place + 1, Lane(k % lanes))?)?.wait()?;
-        let part = |(at, part): (usize, &[T])| {
-            naive::dft_part(part.iter().map(|x| x.parts()), at * PART, n, Direction::Forward, k)
-        };
-        let sums: Vec<[f64; 2]> = numbers.par_chunks(PART).enumerate().map(part).collect();
-        let [re, im] = [0, 1].map(|of| naive::float_sum(sums.iter().map(|sum| sum[of])));
+        let (buf, at) = place(k);
+        let got = backend.download(&backend.copy(buf, at..at + 1, buf.lane())?)?.wait()?;
+        let [re, im] = defined(k);
         let off = got.first().map(|x| (x.parts()[0] - re).hypot(x.parts()[1] - im));
         // Not so either where it is no number.
         if !off.is_some_and(|off| off <= most) {
@@ -135,6 +200,31 @@ mod tests {
                 first[0] = T::new(f64::NAN, 0.0);
                 let first = cpu.upload(Lane(0), &first).unwrap();
                 assert!(check(&cpu, &[&first, &b], &numbers).is_err(), "2^{log_n}");
+            }
+        }
+        of::<Complex32>();
+        of::<Complex64>();
+    }
+    /// So it is for arrays, and no longer where the sides are others.
+    #[test]
+    fn wrong_values_of_arrays_are_noticed() {
+        fn of<T: Complex>() {
+            let cpu = Cpu::new(2);
+            for sides in [&[4, 8][..], &[64, 32], &[16, 8, 32]] {
+                let n: usize = sides.iter().product();
+                let numbers = input::<T>(n).unwrap();
+                let grid = Grid::new(&cpu, &[Lane(0), Lane(1)], sides).unwrap();
+                let mut slabs = [0, 1].map(|l| cpu.upload(Lane(l), &numbers[n / 2 * l..n / 2 * (l + 1)]).unwrap());
+                grid.transform(&cpu, &mut slabs, Direction::Forward).unwrap();
+                check_array(&cpu, &slabs, &numbers, sides).unwrap();
+                let mut wrong = numbers.clone();
+                let average = numbers.iter().map(|x| x.parts()[0].abs()).sum::<f64>() / n as f64;
+                wrong[1] = wrong[1] + T::new(0.01 * average * (n as f64).sqrt(), 0.0);
+                assert!(check_array(&cpu, &slabs, &wrong, sides).is_err(), "{sides:?}");
+                let other: Vec<usize> = sides.iter().rev().copied().collect();
+                assert!(check_array(&cpu, &slabs, &numbers, &other).is_err(), "{sides:?}");
+                slabs.reverse();
+                assert!(check_array(&cpu, &slabs, &numbers, sides).is_err(), "{sides:?}");
             }
         }
         of::<Complex32>();

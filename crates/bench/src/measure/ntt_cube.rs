@@ -36,10 +36,11 @@ pub(crate) fn bench<C: Curve, B: NttSpread<C> + VecOps<C> + Gather>(
     let cube = Cube::<C, B>::new(backend, &on, log_n, op)?;
     let input = Input::<C>::new(log_n, log_n - log_shards);
     let coefficients = upload(&input, spread, backend)?;
-    let whole: Vec<_> = coefficients.iter().zip(&on).map(|(shard, &lane)| (shard, 0..spread.len(), lane)).collect();
+    let whole: Vec<_> =
+        coefficients.iter().zip(&on).map(|(shard, &lane)| (lane, vec![(shard, 0..spread.len())])).collect();
     let timeline = backend.timeline();
     for run in 0..=runs {
-        let shards = backend.copy_all(&whole)?;
+        let shards = backend.join(&whole)?;
         let spans: Vec<_> = on.iter().map(|&lane| timeline.begin(lane, "transform")).collect();
         let shards = cube.transform(backend, shards, way, &timeline)?;
         spans.into_iter().for_each(|span| timeline.end(span));

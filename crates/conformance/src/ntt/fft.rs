@@ -11,9 +11,9 @@ const WHOLE: u32 = 6;
 /// Sizes and numbers of vectors.
 const BATCHES: [(u32, usize); 9] = [(0, 5), (1, 3), (2, 3), (3, 131), (4, 33), (5, 3), (6, 35), (9, 5), (11, 3)];
 /// What the definition itself is off by, relative to values of random numbers.
-const DEFINITION: f64 = 8.0 / (1u64 << 53) as f64;
+pub(super) const DEFINITION: f64 = 8.0 / (1u64 << 53) as f64;
 
-fn random<T: Complex>(n: usize, rng: &mut ChaCha8Rng) -> Vec<T> {
+pub(super) fn random<T: Complex>(n: usize, rng: &mut ChaCha8Rng) -> Vec<T> {
     let mut part = || (rng.next_u64() as i64) as f64 / 2f64.powi(63);
     (0..n).map(|_| T::new(part(), part())).collect()
 }
@@ -34,7 +34,7 @@ pub(crate) fn off<T: Complex>(got: &[T], expected: &[[f64; 2]]) -> f64 {
     }
 }
 
-fn directions() -> [Direction; 2] {
+pub(super) fn directions() -> [Direction; 2] {
     [Direction::Forward, Direction::Inverse]
 }
 

@@ -12,8 +12,8 @@ use tandem_engine::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, PlonkRows, PointNtt, QuotientAt, QuotientRows, Result, ScalarRecoding,
-    Scalars, Scan, SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
+    NttField, NttOp, NttProducts, Pending, Pieces, PlonkRows, PointNtt, QuotientAt, QuotientRows, Result,
+    ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -323,6 +323,9 @@ impl Backend for Faulty {
     }
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
         self.cpu.copy(src, range, lane)
+    }
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, Self::Buf<T>>)]) -> Result<Vec<Self::Buf<T>>> {
+        self.cpu.join(joins)
     }
     fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>> {
         self.cpu.download(src)

@@ -35,7 +35,7 @@ fn all() {
 
 fn memory<T: Wire>() {
     name!(Cpu::alloc::<T>, Cpu::write::<T>, Cpu::upload::<T>, Cpu::upload_to_all::<T>, Cpu::upload_beside::<T>);
-    name!(Cpu::copy::<T>, Cpu::copy_all::<T>, Cpu::deal::<T>, Cpu::download::<T>);
+    name!(Cpu::copy::<T>, Cpu::join::<T>, Cpu::deal::<T>, Cpu::download::<T>);
 }
 
 fn curve<C: Curve>() {

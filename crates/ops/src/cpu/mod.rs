@@ -28,9 +28,10 @@ pub use msm::{all_on_curve, trits, Bases, Plan, SplitScalars};
 pub use simd::wrong_product;
 pub use spmv::Matrix;
 
+use crate::backend::{check_pieces, check_range};
 use crate::timeline::{self as spans, BackendId, Ends, Moved, Recorder};
 use crate::{
-    memory, threads, Backend, Buffer, DeviceKind, Error, HostBuf, Info, Lane, Pending, Result, Timeline, Wire,
+    memory, threads, Backend, Buffer, DeviceKind, Error, HostBuf, Info, Lane, Pending, Pieces, Result, Timeline, Wire,
 };
 use held::Held;
 use std::ops::Range;
@@ -241,13 +242,30 @@ impl Backend for Cpu {
 
     fn copy<T: Wire>(&self, src: &Buf<T>, range: Range<usize>, lane: Lane) -> Result<Buf<T>> {
         self.check_lane("copy", lane)?;
-        let part = src
-            .data
-            .get(range.clone())
-            .ok_or_else(|| Error::invalid("copy", format!("elements {range:?} of a buffer of {}", src.data.len())))?;
+        check_range("copy", &range, src.data.len())?;
+        let part = &src.data[range];
         let buf = self.buf(lane, memory::copied("copy", part)?);
         self.count(Ends::Across(src.lane, lane), size_of_val(part));
         Ok(buf)
+    }
+
+    fn join<T: Wire>(&self, joins: &[(Lane, Pieces<'_, Buf<T>>)]) -> Result<Vec<Buf<T>>> {
+        const OP: &str = "join";
+        let length = |(lane, pieces): &(Lane, Pieces<'_, Buf<T>>)| {
+            self.check_lane(OP, *lane)?;
+            check_pieces(OP, pieces)
+        };
+        let lengths = joins.iter().map(length).collect::<Result<Vec<_>>>()?;
+        let joined = |((lane, pieces), len): (&(Lane, Pieces<'_, Buf<T>>), usize)| {
+            let mut data = memory::reserve(OP, len)?;
+            for (from, range) in pieces {
+                let piece = &from.data[range.clone()];
+                data.extend_from_slice(piece);
+                self.count(Ends::Across(from.lane, *lane), size_of_val(piece));
+            }
+            Ok(self.buf(*lane, data))
+        };
+        joins.iter().zip(lengths).map(joined).collect()
     }
 
     fn download<T: Wire>(&self, src: &Buf<T>) -> Result<Pending<Vec<T>>> {

@@ -186,8 +186,8 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
             }
             _ => {}
         }
-        let copies: Vec<_> = vectors.iter().map(|vector| (*vector, 0..len, vector.lane())).collect();
-        let dealt = backend.deal(backend.copy_all(&copies)?, &shares, timeline)?;
+        let copies: Vec<_> = vectors.iter().map(|vector| (vector.lane(), vec![(*vector, 0..len)])).collect();
+        let dealt = backend.deal(backend.join(&copies)?, &shares, timeline)?;
         Ok(DealtScalars(dealt.into_iter().map(Dealt::Shares).collect()))
     }
 

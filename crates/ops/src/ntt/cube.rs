@@ -208,8 +208,9 @@ impl<C: Curve, B: Ntt<C> + VecOps<C> + Gather> Cube<C, B> {
         match way {
             Way::Direct => {
                 let copies = sent.iter().flat_map(|sections| sections.iter().zip(&self.shards));
-                let copies: Vec<_> = copies.map(|(section, table)| (section, 0..section.len(), table.lane)).collect();
-                for (i, section) in backend.copy_all(&copies)?.into_iter().enumerate() {
+                let copies: Vec<_> =
+                    copies.map(|(section, table)| (table.lane, vec![(section, 0..section.len())])).collect();
+                for (i, section) in backend.join(&copies)?.into_iter().enumerate() {
                     received[i % count].push(section);
                 }
             }

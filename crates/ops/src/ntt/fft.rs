@@ -5,9 +5,11 @@
 //! power of a rounded one.
 
 use super::Direction;
-use crate::{Backend, Buffer, Complex32, Complex64, Error, Gather, Lane, Result, Wire};
+use crate::{Backend, Complex32, Complex64, Error, Result, Wire};
 use std::f64::consts::FRAC_PI_2;
 use std::ops::{Add, Mul, Sub};
+
+pub use super::grid::Grid;
 
 pub(crate) const OP: &str = "fft";
 
@@ -143,66 +145,4 @@ pub fn log_size(len: usize, count: usize) -> Result<u32> {
         return Ok(n.ilog2());
     }
     Err(Error::invalid(OP, format!("{count} vectors of together {len} complex numbers; expected vectors whose size is a power of two up to 2^{MAX_LOG_N}")))
-}
-
-/// Transforms over two, three or more dimensions, of one shape on one lane: along each dimension as a batch of rows, with a map of indices that
-/// turns the array between them.
-pub struct Grid<B: Gather> {
-    lane: Lane,
-    sides: Vec<usize>,
-    /// Of each dimension, the last one first, the map that puts it before all others, where that moves anything.
-    turns: Vec<Option<B::Map>>,
-}
-
-impl<B: Gather> Grid<B> {
-    /// Gets ready for arrays with these sides on `lane`: numbers whose last index differs by one are neighbours. A map takes 4 bytes a number.
-    ///
-    /// # Errors
-    /// There are no sides; one is no power of two; they are more than 2^32 numbers; no such lane; not enough memory.
-    pub fn new(backend: &B, lane: Lane, sides: &[usize]) -> Result<Self> {
-        let len = sides.iter().try_fold(1usize, |len, &side| len.checked_mul(side));
-        let fit = !sides.is_empty() && sides.iter().all(|side| side.is_power_of_two());
-        let len = len.filter(|&len| fit && len.ilog2() <= MAX_LOG_N).ok_or_else(|| {
-            let what = format!("an array of {sides:?}; expected powers of two, together 2^{MAX_LOG_N} numbers at most");
-            Error::invalid(OP, what)
-        })?;
-        let turn = |&side: &usize| {
-            let rows = len / side;
-            if side == 1 || rows == 1 {
-                return Ok(None);
-            }
-            // Number c of row r goes to row c, where it is number r.
-            let mut map = crate::memory::reserve(OP, len)?;
-            map.extend((0..side).flat_map(|c| (0..rows).map(move |r| (r * side + c) as u32)));
-            backend.load_map(lane, &map, len).map(Some)
-        };
-        let turns = sides.iter().rev().map(turn).collect::<Result<_>>()?;
-        Ok(Grid { lane, sides: sides.to_vec(), turns })
-    }
-
-    /// Transforms `data` along every dimension. The inverse has the factor 1 / (number of elements).
-    ///
-    /// # Errors
-    /// `data` is of another length or on another lane; not enough memory; the device failed.
-    pub fn transform<T: Complex>(&self, backend: &B, data: B::Buf<T>, direction: Direction) -> Result<B::Buf<T>>
-    where
-        B: Fft<T>,
-    {
-        let len = self.sides.iter().product::<usize>();
-        if (data.len(), data.lane()) != (len, self.lane) {
-            let (got, on) = (data.len(), data.lane().0);
-            let what = format!("{got} numbers on lane {on}; expected {len} on lane {}", self.lane.0);
-            return Err(Error::invalid(OP, what));
-        }
-        let mut data = data;
-        for (side, turn) in self.sides.iter().rev().zip(&self.turns) {
-            backend.fft_batch(&mut data, len / side, direction)?;
-            if let Some(map) = turn {
-                let mut turned = backend.alloc::<T>(self.lane, len)?;
-                backend.gather(map, &data, &mut turned)?;
-                data = turned;
-            }
-        }
-        Ok(data)
-    }
 }
