@@ -229,7 +229,7 @@ Scalars that fill few buckets, one GPU (`--scalars equal,two,one,window,sparse`)
 
 
 def transforms(rows, files):
-    of = [r for r in rows if r.get("what") == "ntt" and not {"coset", "inverse", "batch"} & r.keys()]
+    of = [r for r in rows if r.get("what") == "ntt" and not {"coset", "inverse", "batch", "as"} & r.keys()]
     order = lambda r: r.get("order") or "NR"
     ours = latest(
         [r for r in of if "peer" not in r],

@@ -54,7 +54,7 @@ def primitives(rows, counts, latest, digits, field):
         what = row["what"].split("_")[0]
         if what not in ("ntt", "msm", "sort", "reduce") or "ms_median" not in row or "peer" in row:
             return None
-        if what == "ntt" and row.get("order") != "NR" or row.get("data") not in (None, "lanes") or row.get("keys", "random") != "random":
+        if what == "ntt" and (row.get("order") != "NR" or "--as" in row["command"]) or row.get("data") not in (None, "lanes") or row.get("keys", "random") != "random":
             return None
         if row.get("way") in ("merge", "read from the first") or row["what"] == "reduce_sum_u64" and row["log_n"] != 29:
             return None

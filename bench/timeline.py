@@ -2,7 +2,8 @@
 
     python3 bench/timeline.py trace.json timeline.svg
 
-Of several proofs the last is drawn. The host has a line of its stages.
+Of several proofs the last is drawn. The host has a line of its stages. `bench groth16 --trace` keeps the GPUs' spans of one proof alone, behind
+those that it measures: then that one is drawn.
 """
 
 import html
@@ -26,10 +27,13 @@ def rows(events):
     if not proofs:
         sys.exit("no span named prove: trace a proof, as by tandem prove --trace FILE")
     begin, end = proofs[-1]["ts"], proofs[-1]["ts"] + proofs[-1]["dur"]
+    of_devices = [e for e in spans if e["pid"] > 0]
+    if of_devices and all(e["ts"] > end for e in of_devices):
+        begin, end = min(e["ts"] for e in of_devices), max(e["ts"] + e["dur"] for e in of_devices)
     found = {}
     for e in spans:
-        in_proof = begin - 100 <= e["ts"] <= end and e["pid"] > 0 or (e["pid"], e["tid"]) == (0, 1) and e["ts"] >= begin
-        if in_proof:
+        is_stage = (e["pid"], e["tid"]) == (0, 1) and begin <= e["ts"] <= end
+        if is_stage or e["pid"] > 0 and begin - 100 <= e["ts"] <= end:
             title = f"{names.get((e['pid'], None), 'host')}, {names.get((e['pid'], e['tid']), 'stages')}"
             found.setdefault((e["pid"], e["tid"], title), []).append(((e["ts"] - begin) / 1e3, e["dur"] / 1e3, e["name"]))
     return [(title, sorted(spans)) for (_, _, title), spans in sorted(found.items())], (end - begin) / 1e3
