@@ -1,10 +1,10 @@
 #pragma once
 // Kernels and launchers of sumcheck.cuh.
-#include "../msm/common.cuh"
 #include "../reduce/reduce.cuh"
 #include "sumcheck.cuh"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tandem {
 namespace sumcheck {
@@ -13,7 +13,7 @@ constexpr uint32_t THREADS = 128;
 /// Blocks of a multiprocessor that registers are planned for: fewer warps do not keep its multipliers busy, and more blocks spill.
 constexpr int RESIDENT = 4;
 /// Most blocks of a multiprocessor: kernels of small fields have room for more than bring memory's full rate.
-constexpr uint32_t RESIDENT_MOST = 16;
+constexpr int RESIDENT_MOST = 16;
 
 /// A thread's part of a round's polynomial in shared memory, a column for each thread: sums of products of a scalar field take 17 registers each.
 template <class F, int D, bool ALL> struct SharedTotals;
@@ -143,14 +143,28 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     finish<S>(totals.sums(), partial, done, values);
 }
 
+inline cudaError_t multiprocessors(int* device, int* count) {
+    const cudaError_t status = cudaGetDevice(device);
+    return status == cudaSuccess ? cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, *device) : status;
+}
+
 /// Blocks go on from pair to pair, so that their sums are few: there are as many as run at once.
-template <class... Params, class... Args>
-int32_t start(void (*kernel)(Params...), uint64_t pairs, tandem_stream stream, Args... args) {
-    uint32_t multiprocessors, resident;
-    TANDEM_TRY(msm::room(kernel, THREADS, 0, &multiprocessors, &resident));
+template <auto KERNEL, class... Args> int32_t start(uint64_t pairs, tandem_stream stream, Args... args) {
+    // By device. The runtime takes microseconds to say it, as long as a round of few rows.
+    static std::atomic<int> known[64];
+    int device, count;
+    cudaError_t status = multiprocessors(&device, &count);
+    if (status != cudaSuccess) return int32_t(status);
+    std::atomic<int>& kept = known[device % 64];
+    int resident = kept.load(std::memory_order_relaxed);
+    if (resident == 0) {
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, KERNEL, THREADS, 0);
+        if (status != cudaSuccess) return int32_t(status);
+        resident = std::clamp(resident, 1, RESIDENT_MOST);
+        kept.store(resident, std::memory_order_relaxed);
+    }
     const uint64_t needed = (pairs + THREADS - 1) / THREADS;
-    const uint64_t most = uint64_t(multiprocessors) * std::min(resident, RESIDENT_MOST);
-    kernel<<<uint32_t(std::min(needed, most)), THREADS, 0, stream>>>(args...);
+    KERNEL<<<uint32_t(std::min(needed, uint64_t(count) * resident)), THREADS, 0, stream>>>(args...);
     return int32_t(cudaGetLastError());
 }
 
@@ -165,16 +179,16 @@ template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, vo
     tables.n = args->n;
     if (args->op == TANDEM_SUMCHECK_SUMS) {
         auto* partial = static_cast<Sums<Base, D, true>*>(scratch);
-        return start(sums_kernel<S, D>, threads, stream, tables, partial, args->done, values);
+        return start<sums_kernel<S, D>>(threads, stream, tables, partial, args->done, values);
     }
     Ext r;
     std::memcpy(&r, args->r, sizeof r);
     auto* partial = static_cast<Sums<Ext, D, false>*>(scratch);
     if (args->op == TANDEM_SUMCHECK_BIND) {
-        return start(bind_kernel<S, D, Tables<S, D>>, threads, stream, tables, rows, r, partial, args->done, values);
+        return start<bind_kernel<S, D, Tables<S, D>>>(threads, stream, tables, rows, r, partial, args->done, values);
     }
-    return start(bind_kernel<S, D, Rows<S, D>>, threads, stream, Rows<S, D>{rows, args->n}, rows, r, partial,
-                 args->done, values);
+    return start<bind_kernel<S, D, Rows<S, D>>>(threads, stream, Rows<S, D>{rows, args->n}, rows, r, partial,
+                                                args->done, values);
 }
 
 /// Whether there is such a round. The pointers are not looked at.
@@ -188,9 +202,10 @@ inline bool is_round(const tandem_sumcheck_args* args) {
 /// Scratch: the values of each block, of this round or any other.
 template <class S> int32_t scratch(const tandem_sumcheck_args* args, size_t* bytes) {
     if (!is_round(args)) return TANDEM_INVALID;
-    uint32_t multiprocessors, resident;
-    TANDEM_TRY(msm::room(sums_kernel<S, 1>, THREADS, 0, &multiprocessors, &resident));
-    *bytes = size_t(multiprocessors) * RESIDENT_MOST * TANDEM_SUMCHECK_VALUES * sizeof(typename S::Ext);
+    int device, count;
+    const cudaError_t status = multiprocessors(&device, &count);
+    if (status != cudaSuccess) return int32_t(status);
+    *bytes = size_t(count) * RESIDENT_MOST * TANDEM_SUMCHECK_VALUES * sizeof(typename S::Ext);
     return TANDEM_OK;
 }
 
