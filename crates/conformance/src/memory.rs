@@ -229,11 +229,24 @@ impl<B: Backend> Suite<'_, B> {
         let mut source = values.to_vec();
         let mut buf = self.backend.upload(lane, &source)?;
         let before = self.backend.download(&buf)?;
+        let mut memory = self.backend.host_buf(values.len())?;
+        memory.fill(Mont([2; 4]));
+        let before_to = self.backend.download_to(&buf, memory)?;
+        // Not waited for: the memory is free again once the copy is there.
+        drop(self.backend.download_to(&buf, self.backend.host_buf(values.len())?)?);
         let kept = self.backend.copy(&buf, 0..values.len(), Lane(0))?;
         source.fill(Mont([1; 4]));
         self.backend.write(&mut buf, 0, &source)?;
         let same = before.wait()? == values;
         self.that(same, "download: has what was written after it")?;
+        self.that(before_to.wait()?[..] == *values, "download to memory: not what was there at the time")?;
+        for other in [0, values.len() - 1, values.len() + 1] {
+            let refused = self.backend.download_to(&buf, self.backend.host_buf(other)?);
+            self.refused(refused, format_args!("{} elements to memory of {other}", values.len()))?;
+        }
+        let ordinary = tandem_ops::HostBuf::zeros(source.len())?;
+        let after = self.backend.download_to(&buf, ordinary)?.wait()?;
+        self.that(after[..] == *source, "download to ordinary memory")?;
         self.holds(&kept, values, "copy: what was there at the time")?;
         self.holds(&buf, &source, "write over an upload")
     }

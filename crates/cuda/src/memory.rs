@@ -1,7 +1,7 @@
 //! Device memory, allocated and freed in the order of a stream.
 
 use crate::error::{check, Error, Result};
-use crate::{ffi, Device, Event, Stream};
+use crate::{ffi, traffic, Device, Event, Stream};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -393,6 +393,25 @@ impl<T: Pod> DeviceBuffer<T> {
         let done = events(&mut pieces.iter().copied().flatten().map(|(from, _)| &from.stream))?;
         let all = targets.iter().zip(pieces).flat_map(|(to, pieces)| pieces.iter().map(move |(from, _)| (to, from)));
         all.into_iter().try_for_each(|(to, from)| wait(&to.stream, &from.stream, &done))
+    }
+
+    /// Tells the stream to copy all elements to the host; the event happens when they are there.
+    ///
+    /// # Safety
+    /// `memory` has room for them, and is neither freed nor used otherwise before the event has happened, or the stream has been waited for where this
+    /// fails.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub unsafe fn copy_to_host(&self, memory: *mut u8) -> Result<Event> {
+        let (source, bytes) = self.span("copy to host", &(0..self.len))?;
+        if bytes > 0 {
+            // SAFETY: the caller's promise; the source is a live buffer of this stream.
+            self.stream
+                .call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })?;
+            traffic::to_host(bytes);
+        }
+        self.stream.record()
     }
 
     /// The address and the number of bytes of the elements of `range`.

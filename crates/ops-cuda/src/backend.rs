@@ -7,7 +7,7 @@ use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Source, Upload};
-use tandem_ops::backend::{check_pieces, check_range, COPY_TO_LANE};
+use tandem_ops::backend::{check_pieces, check_range, check_same, COPY_TO_LANE};
 use tandem_ops::timeline::{count, BackendId, Ends, DEALS};
 use tandem_ops::{
     check_lanes_differ, check_room, memory, Arriving, Backend, Buffer, Dealt, DeviceKind, Error, HostBuf, HostMemory,
@@ -403,6 +403,11 @@ impl Backend for Cuda {
 
     fn download<T: Wire>(&self, src: &CudaBuf<T>) -> Result<Pending<Vec<T>>> {
         self.lane("download", src.lane)?.download("download", &src.memory)
+    }
+
+    fn download_to<T: Wire>(&self, src: &CudaBuf<T>, to: HostBuf<T>) -> Result<Pending<HostBuf<T>>> {
+        check_same("download", src.len(), to.len())?;
+        self.lane("download", src.lane)?.download_to("download", &src.memory, to)
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -3,6 +3,7 @@
 use crate::timeline::DEALS;
 use crate::{Error, HostBuf, Pending, Result, Timeline, Wire};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// One ordered queue of work with memory of its own: a GPU of a team, or a share of the CPU. What is enqueued on
 /// one lane runs in order; lanes run beside each other. Counted from 0.
@@ -100,6 +101,17 @@ pub fn check_pieces<T: Wire, B: Buffer<T>>(op: &'static str, pieces: &[(&B, std:
         len.checked_add(range.len())
             .ok_or_else(|| Error::invalid(op, format!("{of} pieces of more than 2^64 elements together")))
     })
+}
+
+/// Fails where there is not memory for just `len` elements.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn check_same(op: &'static str, len: usize, memory: usize) -> Result<()> {
+    if memory != len {
+        return Err(Error::invalid(op, format!("{len} elements to memory of {memory}")));
+    }
+    Ok(())
 }
 
 /// Fails where a buffer of `room` elements has not room for `len`.
@@ -265,6 +277,19 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// Not enough host memory for the transfer.
     fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>>;
+
+    /// As [`Backend::download`], to memory of the caller's ([`Backend::host_buf`]), which devices write at their links' rate where it is of their kind.
+    ///
+    /// # Errors
+    /// `to` has not as many elements as `src`; as [`Backend::download`].
+    fn download_to<T: Wire>(&self, src: &Self::Buf<T>, mut to: HostBuf<T>) -> Result<Pending<HostBuf<T>>> {
+        check_same("download", src.len(), to.len())?;
+        let values = self.download(src)?;
+        Ok(values.map(move |values| {
+            to.copy_from_slice(&Zeroizing::new(values));
+            to
+        }))
+    }
 
     /// Blocks until every lane has done all that it was told.
     ///

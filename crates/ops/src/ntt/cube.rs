@@ -14,11 +14,13 @@
 //! What transforms are over has to lie in a row, so a map of indices turns the cube before each.
 
 use super::{Direction, Ntt, NttOp, Order, Spread};
-use crate::{naive, Buffer, Coset, Curve, Error, Gather, Lane, Mont, Result, Timeline, VecOps};
+use crate::{
+    naive, Arriving, Buffer, Coset, Curve, Error, Gather, HostBuf, Lane, Mont, Pending, Result, Timeline, VecOps,
+};
 use ark_ff::Field;
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use zeroize::Zeroizing;
+use std::sync::Arc;
 
 const OP: &str = "ntt as a cube";
 
@@ -215,19 +217,24 @@ impl<C: Curve, B: Ntt<C> + VecOps<C> + Gather> Cube<C, B> {
                 }
             }
             Way::Host => {
-                // All are on their way down before the first is waited for. What stays on a shard does not move.
+                // All are on their way down before the first is waited for, and all on their way up before the first is needed. What stays on a
+                // shard does not move.
                 let mut down = Vec::with_capacity(count * count);
                 for (from, sections) in sent.into_iter().enumerate() {
                     for (to, section) in sections.into_iter().enumerate() {
-                        let there = if from == to { None } else { Some(backend.download(&section)?) };
+                        let memory = || backend.host_buf::<Mont>(section.len());
+                        let there = if from == to { None } else { Some(backend.download_to(&section, memory()?)?) };
                         down.push((to, section, there));
                     }
                 }
-                for (to, section, there) in down {
-                    received[to].push(match there {
-                        None => section,
-                        Some(values) => backend.upload(self.shards[to].lane, &Zeroizing::new(values.wait()?))?,
-                    });
+                let up = |(to, section, there): (usize, B::Buf<Mont>, Option<Pending<HostBuf<Mont>>>)| {
+                    let Some(values) = there else { return Ok((to, Arriving::new(section))) };
+                    let values = Arc::new(values.wait()?);
+                    Ok((to, backend.upload_beside(self.shards[to].lane, &values, values.len())?))
+                };
+                let up: Vec<_> = down.into_iter().map(up).collect::<Result<_>>()?;
+                for (to, section) in up {
+                    received[to].push(backend.arrived(section)?);
                 }
             }
         }
