@@ -2,13 +2,16 @@
 
 use crate::commands::START_BYTES;
 use crate::{cli, native};
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files;
 use tandem_console::session::Session;
 use tandem_engine::{cache, CurveId};
+use tandem_formats::place::{self, Place};
 use tandem_formats::{FileKind, Wtns};
-use tandem_witness::{Record, Recordings, Used};
+use tandem_witness::{Left, Name, Record, Recordings, Used};
 use zeroize::Zeroizing;
 
 /// Bytes of a circuit's program. The largest known circuits have tens of MiB as WebAssembly, and some hundreds as graphs.
@@ -53,6 +56,15 @@ pub(crate) fn compute(
     input: &Path,
     limits: &cli::Limits,
 ) -> Outcome<(CurveId, Values)> {
+    let run = Run { session, program, input, limits };
+    let mut before = None;
+    if let Some(name) = named(program, limits) {
+        let text = files::read(input, INPUT_BYTES_MAX)?;
+        match run.replay(&name, &text)? {
+            Ok(found) => return Ok(found),
+            Err(left) => before = Some((text, left)),
+        }
+    }
     // A program is no secret, and overwriting megabytes takes time.
     let code = std::mem::take(&mut *files::read(program, PROGRAM_BYTES_MAX)?);
     let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
@@ -67,7 +79,10 @@ pub(crate) fn compute(
         }
         _ => return Err(FileKind::refuse(found, FileKind::Wasm.describe()).in_file(program).into()),
     }
-    let text = files::read(input, INPUT_BYTES_MAX)?;
+    let (text, left) = match before {
+        Some(before) => before,
+        None => (files::read(input, INPUT_BYTES_MAX)?, None),
+    };
     tandem_engine::Progress::start(&session.bars, "witness", 0);
     let computed = match found {
         Some(FileKind::Elf) => {
@@ -78,58 +93,129 @@ pub(crate) fn compute(
             let values = values.iter().map(|value| value.0).collect();
             (curve, Values::Copied(Zeroizing::new(values)))
         }
-        _ => within(session, program, &code, (input, text), limits)?,
+        _ => run.module(&code, text, left)?,
     };
     session.bars.clear();
     Ok(computed)
 }
 
-/// Runs a program that is not trusted, in this process.
-fn within(
-    session: &Session,
-    program: &Path,
-    code: &[u8],
-    (input, text): (&Path, Zeroizing<Vec<u8>>),
-    limits: &cli::Limits,
-) -> Outcome<(CurveId, Values)> {
-    // A circuit may have inputs with the names that a proof or a key has, so these are told only where something is wrong.
-    let found = FileKind::of(&text[..text.len().min(START_BYTES)]);
-    let is_other = found != Some(FileKind::Json);
-    let of_inputs = |why: String| match is_other {
-        true => FileKind::refuse(found, "the inputs of a circuit (JSON)").in_file(input).into(),
-        false => Failure::file(input, why),
-    };
-    let caller = Caller { session, program, sym: limits.sym.as_deref() };
-    if let Some(sym) = caller.sym {
-        tandem_formats::sym::signals(sym)?;
+/// Bytes of a program that are read at a time: they stay in a processor's own cache.
+const PIECE: usize = 1 << 16;
+
+/// The name by which a WebAssembly's recording is kept, where it is a file, which can be read again if there is none. A program whose
+/// recording fits is not kept in memory: pages for megabytes take longer than to hash them. Whatever is wrong is told where it is read whole.
+fn named(program: &Path, limits: &cli::Limits) -> Option<Name> {
+    // A file of names is looked at before anything runs.
+    if limits.recordings == cli::Recordings::Off || limits.sym.is_some() {
+        return None;
     }
-    let calculate = || {
-        let which = match limits.recordings {
-            cli::Recordings::Off => return tandem_witness::calculate(code, text, limits.of_witness(), &caller),
-            cli::Recordings::Auto => Record::Unbranched,
-            cli::Recordings::All => Record::All,
-        };
-        tandem_witness::calculate_kept(code, text, limits.of_witness(), &caller, &Kept { session, program }, which)
-    };
-    let witness = session.trace.step("witness", calculate).map_err(|error| match error {
-        tandem_witness::Error::Circuit(why) => Failure::file(program, why),
-        tandem_witness::Error::Inputs(why) => of_inputs(why),
-        tandem_witness::Error::Missing(why) => of_inputs(format!(
-            "{why}; to be told the names, compile with circom --sym and keep the .sym file, or name it with --sym"
-        )),
-        tandem_witness::Error::Limit(limit, why) => {
-            Failure::file(program, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
+    // What is open already and what comes out of a pipe can be read but once.
+    let can_be_read_again = matches!(Place::of(program), Ok(Place::Name(path)) if path.is_file());
+    let mut file = can_be_read_again.then(|| place::open_to_read(program).ok()).flatten()?;
+    let length = file.metadata().ok().filter(Metadata::is_file)?.len();
+    let (mut name, mut piece, mut passed) = (Name::new(), vec![0; PIECE], 0);
+    loop {
+        let mut filled = 0;
+        while filled < PIECE {
+            match file.read(&mut piece[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
         }
-        tandem_witness::Error::System(why) => Failure::device(why),
-        tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
-    })?;
-    let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
-        Failure::file(
-            program,
-            "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
-        )
-    })?;
-    Ok((curve, Values::of(witness)))
+        if passed == 0 && FileKind::of(&piece[..filled.min(START_BYTES)]) != Some(FileKind::Wasm) {
+            return None;
+        }
+        name.add(&piece[..filled]);
+        passed += filled as u64;
+        if passed > length.min(PROGRAM_BYTES_MAX) {
+            return None;
+        }
+        if filled < PIECE {
+            return Some(name);
+        }
+    }
+}
+
+/// Where a program that is not trusted is run, in this process, or its recording.
+struct Run<'a> {
+    session: &'a Session,
+    program: &'a Path,
+    input: &'a Path,
+    limits: &'a cli::Limits,
+}
+
+impl Run<'_> {
+    /// By the recording of an earlier run.
+    fn replay(&self, name: &Name, text: &[u8]) -> Outcome<Result<(CurveId, Values), Option<Left>>> {
+        let Self { session, program, .. } = *self;
+        let (caller, kept) = (self.caller(), Kept { session, program });
+        tandem_engine::Progress::start(&session.bars, "witness", 0);
+        let replay = || tandem_witness::replay_kept(name, text, self.limits.of_witness(), &caller, &kept);
+        match session.trace.step("witness", replay).map_err(|error| self.failure(error, Some(FileKind::Json)))? {
+            Ok(witness) => {
+                session.bars.clear();
+                Ok(Ok(self.values(witness)?))
+            }
+            Err(left) => Ok(Err(left)),
+        }
+    }
+
+    /// By the module, or a graph.
+    fn module(&self, code: &[u8], text: Zeroizing<Vec<u8>>, left: Option<Left>) -> Outcome<(CurveId, Values)> {
+        let Self { session, program, limits, .. } = *self;
+        // A circuit may have inputs with the names that a proof or a key has, so these are told only where something is wrong.
+        let found = FileKind::of(&text[..text.len().min(START_BYTES)]);
+        let (caller, kept) = (self.caller(), Kept { session, program });
+        if let Some(sym) = caller.sym {
+            tandem_formats::sym::signals(sym)?;
+        }
+        let calculate = || {
+            let which = match limits.recordings {
+                cli::Recordings::Off => return tandem_witness::calculate(code, text, limits.of_witness(), &caller),
+                cli::Recordings::Auto => Record::Unbranched,
+                cli::Recordings::All => Record::All,
+            };
+            tandem_witness::calculate_left(left, code, text, limits.of_witness(), &caller, &kept, which)
+        };
+        let witness = session.trace.step("witness", calculate).map_err(|error| self.failure(error, found))?;
+        self.values(witness)
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        Caller { session: self.session, program: self.program, sym: self.limits.sym.as_deref() }
+    }
+
+    /// Names the file that is at fault, or the option; `found` is what the inputs look like.
+    fn failure(&self, error: tandem_witness::Error, found: Option<FileKind>) -> Failure {
+        let of_inputs = |why: String| match found {
+            Some(FileKind::Json) => Failure::file(self.input, why),
+            _ => FileKind::refuse(found, "the inputs of a circuit (JSON)").in_file(self.input).into(),
+        };
+        match error {
+            tandem_witness::Error::Circuit(why) => Failure::file(self.program, why),
+            tandem_witness::Error::Inputs(why) => of_inputs(why),
+            tandem_witness::Error::Missing(why) => of_inputs(format!(
+                "{why}; to be told the names, compile with circom --sym and keep the .sym file, or name it with --sym"
+            )),
+            tandem_witness::Error::Limit(limit, why) => {
+                Failure::file(self.program, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
+            }
+            tandem_witness::Error::System(why) => Failure::device(why),
+            tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
+        }
+    }
+
+    fn values(&self, witness: tandem_witness::Witness) -> Outcome<(CurveId, Values)> {
+        let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
+            Failure::file(
+                self.program,
+                "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
+            )
+        })?;
+        Ok((curve, Values::of(witness)))
+    }
 }
 
 /// What the circuit's program may ask of us.

@@ -6,7 +6,7 @@ pub(crate) mod snarkjs;
 mod values;
 
 pub(crate) use fabric::{Plan, PlanFormat, Source, Topo, TopoFormat};
-pub(crate) use listed::command;
+pub(crate) use listed::{alone, command};
 pub(crate) use values::{is_operation, Gpus, Helpers};
 
 use clap::{Args, Parser, Subcommand};

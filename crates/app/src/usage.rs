@@ -15,8 +15,11 @@ pub(crate) fn parse() -> Result<Cli, Outcome> {
     let args: Vec<OsString> = std::env::args_os().collect();
     let choice = color::wanted(&args);
     color::choose(choice);
-    // To say which options are listed where takes longer than to read them, and only help needs it.
-    let matches = Cli::command()
+    // To say what there is takes longer than to read a command line, and which options are listed where longer still. Only help and what
+    // is wrong need it.
+    let word = args.iter().skip(1).filter_map(|arg| arg.to_str()).find(|arg| !arg.starts_with('-'));
+    let alone = word.and_then(cli::alone).unwrap_or_else(Cli::command);
+    let matches = alone
         .color(choice)
         .try_get_matches_from(&args)
         .or_else(|_| cli::command().color(choice).try_get_matches_from(&args));

@@ -81,3 +81,39 @@ fn later_runs_replay_the_first() {
     place.cache("clear");
     assert!(place.files().is_empty());
 }
+
+/// All of a program counts, however it is read: also what lies behind the first of its pieces.
+#[test]
+fn each_byte_of_a_program_counts() {
+    let place = Place::new();
+    // A section of a name and bytes that nobody reads.
+    let mut longer = CIRCUIT.to_vec();
+    longer.extend([0, 0x80, 0x80, 0x10, 1, b'x']);
+    longer.resize(longer.len() + (1 << 18) - 2, 7);
+    fs::write(place.at("circuit.wasm"), &longer).unwrap();
+    let told = |place: &Place| place.witness(FIRST, ALL).0;
+    assert!(told(&place).contains("recorded this run"));
+    assert!(told(&place).contains("replayed the recording"));
+    for at in [longer.len() - 1, longer.len() - (1 << 17)] {
+        longer[at] ^= 1;
+        fs::write(place.at("circuit.wasm"), &longer).unwrap();
+        assert!(told(&place).contains("recorded this run"));
+    }
+}
+
+/// What is open already can be read but once.
+#[test]
+fn a_program_on_stdin_is_recorded_and_replayed() {
+    let place = Place::new();
+    let (_, expected) = place.witness(FIRST, &["--recordings", "off"]);
+    for told in ["recorded this run", "replayed the recording"] {
+        fs::remove_file(place.at("out.wtns")).unwrap();
+        let mut command = tandem();
+        command.current_dir(place.0.path()).env("TANDEM_CACHE_DIR", place.at("cache"));
+        command.stdin(fs::File::open(place.at("circuit.wasm")).unwrap());
+        let done = command.args(["-v", "witness", "-", "input.json", "out.wtns"]).args(ALL).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && text.contains(told), "{text}");
+        assert!(fs::read(place.at("out.wtns")).unwrap() == expected);
+    }
+}

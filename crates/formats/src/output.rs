@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 pub use crate::part::{abandon, remove_unfinished};
 
-/// Bytes gathered before each write.
-const BUFFER: usize = 1 << 20;
+/// Bytes gathered before each write. What comes in larger pieces is written as it is, without a copy.
+const BUFFER: usize = 1 << 16;
 /// Permissions of new files, before the umask takes some away, and of those that only their owner may read.
 const USUAL: u32 = 0o666;
 const SECRET: u32 = 0o600;

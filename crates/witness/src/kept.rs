@@ -4,7 +4,7 @@ use crate::calculator::{self, Done};
 use crate::native::prime;
 use crate::recording::{replay, write, About, Line, Recording, STRAYED, TOO_MANY, VERSION};
 use crate::{graph, Caller, Error, Limit, Limits, Result, Witness};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// Where recordings are kept. With [`Record::All`] they hold which way a run took where it branched on its inputs: keep them where the
@@ -46,6 +46,47 @@ pub enum Record {
 /// Steps within which the first run of a program is recorded.
 const SHORT_STEPS: u64 = 28_000_000;
 
+/// The hash by which what is kept of a program is found, made as the program goes by. So a program whose recording fits need not be in
+/// memory.
+#[derive(Debug, Clone)]
+pub struct Name(blake3::Hasher);
+
+impl Name {
+    /// Of no bytes yet.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self(blake3::Hasher::new_derive_key(VERSION))
+    }
+
+    /// Takes the next bytes of the program.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+}
+
+/// That a program's recording does not fit these inputs, or they are wrong. [`calculate_left`] then runs the module at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    program: blake3::Hash,
+    time: Duration,
+}
+
+/// The witness by the recording of an earlier run, where there is one that fits these inputs. Where there is none, or it does not fit,
+/// [`calculate_left`] goes on.
+///
+/// # Errors
+/// A limit is reached, or `caller` asks to stop.
+pub fn replay_kept(
+    name: &Name,
+    json: &[u8],
+    limits: Limits,
+    caller: &dyn Caller,
+    recordings: &dyn Recordings,
+) -> Result<Result<Witness, Option<Left>>> {
+    let program = name.0.finalize();
+    replayed(&program, recordings.find(program.as_bytes()), json, limits, caller, recordings)
+}
+
 /// [`crate::calculate`], by the recording of an earlier run where there is one that fits these inputs. Else the module is run, and the run
 /// is recorded. Where that cannot be, or goes wrong, the module is run anew as ever. The witness is the same, and so is each error. Steps
 /// are counted by what is done: a replay takes fewer, and a run that is left counts as none.
@@ -62,11 +103,33 @@ pub fn calculate_kept(
     recordings: &dyn Recordings,
     which: Record,
 ) -> Result<Witness> {
+    calculate_left(None, program, json, limits, caller, recordings, which)
+}
+
+/// [`calculate_kept`] after [`replay_kept`] of these inputs. What that has left is not tried again, if the program is still the one whose
+/// name was taken.
+///
+/// # Errors
+/// As for [`crate::calculate`].
+pub fn calculate_left(
+    left: Option<Left>,
+    program: &[u8],
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+    recordings: &dyn Recordings,
+    which: Record,
+) -> Result<Witness> {
     if program.starts_with(graph::FAMILY) {
         return graph::calculate(program, json, limits, caller);
     }
-    let keeper =
-        Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
+    let mut name = Name::new();
+    name.add(program);
+    let keeper = Keeper { program, hash: name.0.finalize(), recordings };
+    let within = |spent: Duration| Limits { time: limits.time.map(|time| time.saturating_sub(spent)), ..limits };
+    if let Some(left) = left.filter(|left| left.program == keeper.hash) {
+        return calculator::calculate(program, json, within(left.time), caller);
+    }
     let kept = recordings.find(keeper.hash.as_bytes());
     let plain = |json| calculator::calculate(program, json, limits, caller);
     let is_first = match (kept.as_deref(), which) {
@@ -84,26 +147,36 @@ pub fn calculate_kept(
         }
         _ => true,
     };
-    if let Some(recording) = kept.as_ref().and_then(|kept| Recording::read(kept, &keeper.hash)) {
-        let begun = Instant::now();
-        if let Some(witness) = replay(&recording, &json, limits, caller)? {
-            recordings.used(Used::Replayed);
-            return Ok(witness);
-        }
-        drop(recording);
-        drop(kept);
-        recordings.used(Used::Left);
-        let time = limits.time.map(|time| time.saturating_sub(begun.elapsed()));
-        return calculator::calculate(program, json, Limits { time, ..limits }, caller);
+    match replayed(&keeper.hash, kept, &json, limits, caller, recordings)? {
+        Ok(witness) => return Ok(witness),
+        Err(Some(left)) => return calculator::calculate(program, json, within(left.time), caller),
+        Err(None) => {}
     }
-    drop(kept);
     let begun = Instant::now();
     let most = if is_first && which == Record::Unbranched { SHORT_STEPS } else { u64::MAX };
     if let Some(witness) = keeper.record(&json, limits, caller, which, most)? {
         return Ok(witness);
     }
-    let time = limits.time.map(|time| time.saturating_sub(begun.elapsed()));
-    calculator::calculate(program, json, Limits { time, ..limits }, caller)
+    calculator::calculate(program, json, within(begun.elapsed()), caller)
+}
+
+/// By what was kept. The error says whether that is a recording.
+fn replayed(
+    program: &blake3::Hash,
+    kept: Option<Vec<u8>>,
+    json: &[u8],
+    limits: Limits,
+    caller: &dyn Caller,
+    recordings: &dyn Recordings,
+) -> Result<Result<Witness, Option<Left>>> {
+    let Some(recording) = kept.as_ref().and_then(|kept| Recording::read(kept, program)) else { return Ok(Err(None)) };
+    let begun = Instant::now();
+    if let Some(witness) = replay(&recording, json, limits, caller)? {
+        recordings.used(Used::Replayed);
+        return Ok(Ok(witness));
+    }
+    recordings.used(Used::Left);
+    Ok(Err(Some(Left { program: *program, time: begun.elapsed() })))
 }
 
 struct Keeper<'a> {

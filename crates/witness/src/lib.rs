@@ -18,7 +18,7 @@ mod values;
 #[doc(hidden)]
 pub use calculator::interpret;
 pub use calculator::Witness;
-pub use kept::{calculate_kept, Record, Recordings, Used};
+pub use kept::{calculate_kept, calculate_left, replay_kept, Left, Name, Record, Recordings, Used};
 
 use std::time::Duration;
 use zeroize::Zeroizing;

@@ -5,7 +5,10 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use support::{fake, LIMITS, MULTIPLIER};
-use tandem_witness::{calculate, calculate_kept, Caller, Error, Limits, Record, Recordings, Used, Witness};
+use tandem_witness::{
+    calculate, calculate_kept, calculate_left, replay_kept, Caller, Error, Limits, Name, Record, Recordings, Used,
+    Witness,
+};
 
 const OTHER_PRIME: &[u8] = include_bytes!("data/multiplier_bls12381.wasm");
 const OPERATIONS: &[u8] = include_bytes!("data/operations.wasm");
@@ -220,7 +223,7 @@ fn places_in_tables_are_recorded() {
 #[test]
 fn functions_with_loops_are_not_recorded() {
     let json = r#"{"a": [1, 2, 77], "b": [3, 4, 5]}"#;
-    for (which, kept) in [(Record::Unbranched, &b"branches"[..]), (Record::All, b"tandem record 3\n")] {
+    for (which, kept) in [(Record::Unbranched, &b"branches"[..]), (Record::All, b"tandem record 4\n")] {
         let memory = Memory::default();
         let found = calculate_kept(FUNCTIONS, json.as_bytes().to_vec().into(), LIMITS, &|| false, &memory, which);
         assert!(found.unwrap().values() == own(FUNCTIONS, json).unwrap().values());
@@ -347,6 +350,35 @@ fn assertions_are_recorded() {
     );
     run(&other, r#"{"a": 0, "b": 3}"#);
     assert!(other.kept.lock().unwrap().is_some() && *other.kept.lock().unwrap() == *memory.kept.lock().unwrap());
+}
+
+/// A program that is known by its name alone: its recording is replayed, and one that does not fit is not tried again.
+#[test]
+fn a_name_does_for_a_replay() {
+    let memory = Memory::default();
+    let replay = |program: &[u8], json: &str| {
+        let mut name = Name::new();
+        program.chunks(1000).for_each(|piece| name.add(piece));
+        replay_kept(&name, json.as_bytes(), LIMITS, &|| false, &memory).unwrap()
+    };
+    let (right, wrong) = (r#"{"a": 1, "b": 5}"#, r#"{"a": 2, "b": 5}"#);
+    assert!(matches!(replay(ASSERTS, right), Err(None)));
+    memory.run(ASSERTS, right).unwrap();
+    assert_eq!(replay(ASSERTS, right).unwrap().values(), own(ASSERTS, right).unwrap().values());
+    // Of another program.
+    assert!(matches!(replay(&ASSERTS[..ASSERTS.len() - 1], right), Err(None)));
+    let left = replay(ASSERTS, wrong).unwrap_err();
+    let run = |program: &[u8], json: &str| {
+        let json = json.as_bytes().to_vec().into();
+        calculate_left(left, program, json, LIMITS, &|| false, &memory, Record::All).map_err(|e| e.to_string())
+    };
+    let values = |found: Result<Witness, String>| found.map(|witness| witness.values().to_vec());
+    assert_eq!(values(run(ASSERTS, wrong)), values(own(ASSERTS, wrong)));
+    assert_eq!(*memory.used.lock().unwrap(), [Used::Recorded, Used::Replayed, Used::Left]);
+    // What was left is not that of a program which took its place.
+    let json = r#"{"a": 3, "b": 4}"#;
+    assert_eq!(values(run(MULTIPLIER, json)), values(own(MULTIPLIER, json)));
+    assert_eq!(memory.used.lock().unwrap().last(), Some(&Used::Recorded));
 }
 
 /// Hears what a circuit logs, and says stop once: when asked for the so many-th time.

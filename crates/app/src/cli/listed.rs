@@ -1,8 +1,9 @@
 //! The command line, with each option listed only where it does something. It is taken everywhere, so that a script can give the same
 //! options to all commands.
 
-use super::Cli;
-use clap::{Arg, CommandFactory};
+use super::{Cli, Fullprove, Prove, Verify, Witness};
+use clap::{Arg, Args, CommandFactory};
+use tandem_console::options::Common;
 
 /// Options of every command that do nothing for some, with those for which they do something. A word stands for all below it.
 const LISTED: [(&str, &[&str]); 6] = [
@@ -64,6 +65,21 @@ pub(crate) fn command() -> clap::Command {
     })
 }
 
+/// The command line of one command that takes little time itself. A right one is taken as by [`Cli`]; of a wrong one only the whole can say
+/// what is wrong, and there is no help.
+pub(crate) fn alone(command: &str) -> Option<clap::Command> {
+    type Arguments = fn(clap::Command) -> clap::Command;
+    const ALONE: [(&str, Arguments); 4] = [
+        ("prove", Prove::augment_args),
+        ("fullprove", Fullprove::augment_args),
+        ("witness", Witness::augment_args),
+        ("verify", Verify::augment_args),
+    ];
+    let (name, with_arguments) = ALONE.into_iter().find(|(name, _)| *name == command)?;
+    let one = with_arguments(clap::Command::new(name));
+    Some(Common::augment_args(clap::Command::new("tandem")).subcommand(one))
+}
+
 fn hide(command: clap::Command, path: &str, shared: &[Arg]) -> clap::Command {
     let path = format!("{path} {}", command.get_name()).trim().to_string();
     let is_below = |word: &str| path == word || path.starts_with(&format!("{word} "));
@@ -100,6 +116,23 @@ mod tests {
         assert_eq!(listed(&["hash", "poseidon"]), [true, false, true, true, false]);
         assert_eq!(listed(&["bench", "groth16"]), [true, true, true, true, false]);
         assert_eq!(listed(&["bench", "ntt"]), [true, false, true, true, false]);
+    }
+
+    /// What a command takes alone is what it takes among the others.
+    #[test]
+    fn a_command_alone_is_the_same() {
+        let whole = Cli::command();
+        for name in ["prove", "fullprove", "witness", "verify"] {
+            let alone = alone(name).unwrap();
+            let [of_alone, of_whole] = [&alone, &whole].map(|cli| cli.find_subcommand(name).unwrap());
+            let arguments =
+                |command: &clap::Command| command.get_arguments().map(|a| format!("{a:?}")).collect::<Vec<_>>();
+            let groups = |command: &clap::Command| command.get_groups().map(|g| format!("{g:?}")).collect::<Vec<_>>();
+            assert_eq!((arguments(of_alone), groups(of_alone)), (arguments(of_whole), groups(of_whole)), "{name}");
+            assert_eq!(arguments(&alone), arguments(&whole));
+            alone.debug_assert();
+        }
+        assert!(super::alone("setup").is_none());
     }
 
     #[test]

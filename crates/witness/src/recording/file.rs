@@ -13,19 +13,20 @@
 //! ```
 //!
 //! Values lie in four areas: inputs, constants, those that are kept (wires), and those that pass, whose places are used again. A step is
-//! an operation's number, the place of its result, and its operands. A product that only a sum behind it needs is a step with that sum. What
-//! selects an entry has its table behind it: the number of its first constant, and of how many. A reference is a number in LEB128 whose lowest two bits are the
+//! an operation's number, the place of its result, and its operands. A product that only a sum behind it needs is a step with that sum. A
+//! constant by which another value is multiplied may be in Montgomery's form. What selects an entry has its table behind it: the number of its first constant, and of how many. A reference is a number in LEB128 whose lowest two bits are the
 //! area; for kept values it counts back from the next one. A result's place is 0 for the next kept value, or one more than the place of
 //! a passing one.
 
+use super::constants::{self, Constants};
 use super::operation::Operation;
 use super::{Line, Step, Value};
 use crate::native::{Field, Limbs};
 
 /// Changes when what is kept, or what it means, changes. Programs are named by their hash with it.
-pub(crate) const VERSION: &str = "tandem recording 6";
+pub(crate) const VERSION: &str = "tandem recording 7";
 
-const MAGIC: &[u8; 16] = b"tandem record 3\n";
+const MAGIC: &[u8; 16] = b"tandem record 4\n";
 
 const HASH_BYTES: usize = 32;
 
@@ -38,6 +39,9 @@ pub(super) const IS_FALSE: u8 = 0x81;
 pub(super) const MUL_ADD: u8 = 0x82;
 /// An entry of a table.
 pub(super) const SELECT: u8 = 0x83;
+/// `a c`, and `a c + b`, of a constant in Montgomery's form, which comes last.
+pub(super) const MUL_BY: u8 = 0x84;
+pub(super) const MUL_ADD_BY: u8 = 0x85;
 
 /// Areas of values.
 pub(super) const INPUT: u8 = 0;
@@ -57,8 +61,15 @@ pub(crate) struct About<'a> {
 /// Makes a recording's bytes. `None` where they are too many.
 pub(crate) fn write(line: &Line, about: &About) -> Option<Vec<u8>> {
     let last = last_uses(line, &uses(line));
-    let mut places =
-        Places { line, last: &last, kept: 0, passing: 0, free: Vec::new(), of: vec![(0, 0); line.steps.len()] };
+    let mut places = Places {
+        line,
+        last: &last,
+        constants: needed(line, &last, Field::new(crate::native::prime(about.field)?)),
+        kept: 0,
+        passing: 0,
+        free: Vec::new(),
+        of: vec![(0, 0); line.steps.len()],
+    };
     let mut steps = Vec::new();
     for (i, step) in line.steps.iter().enumerate() {
         if last[i] < WITHIN {
@@ -75,7 +86,7 @@ pub(crate) fn write(line: &Line, about: &About) -> Option<Vec<u8>> {
     out.push(about.field);
     let counts = [
         about.signals.len(),
-        line.constants.len(),
+        places.constants.values().len(),
         places.kept as usize,
         places.passing as usize,
         line.wires.len(),
@@ -89,7 +100,7 @@ pub(crate) fn write(line: &Line, about: &About) -> Option<Vec<u8>> {
         out.extend(name.as_bytes());
         out.extend(count.to_le_bytes());
     }
-    out.extend(line.constants.iter().flatten().flat_map(|limb| limb.to_le_bytes()));
+    out.extend(places.constants.values().iter().flatten().flat_map(|limb| limb.to_le_bytes()));
     out.extend(steps);
     out.extend(wires);
     out.extend(blake3::hash(&out).as_bytes());
@@ -177,10 +188,60 @@ fn within(line: &Line, step: &Step, is_it: impl Fn(usize) -> bool) -> Option<(us
     })
 }
 
+/// The constants that steps and wires need.
+fn needed<'a>(line: &'a Line, last: &[u32], field: Field) -> Constants<'a> {
+    let mut constants = Constants::new(&line.constants, field);
+    line.wires.iter().for_each(|&wire| constants.need(wire));
+    for (_, step) in line.steps.iter().enumerate().filter(|&(i, _)| last[i] < WITHIN) {
+        parts(line, last, step).needs.into_iter().for_each(|value| constants.need(value));
+        if let Step::Select(_, table) = *step {
+            (table.first..table.first + table.count).for_each(|entry| constants.need(Value::Constant(entry)));
+        }
+    }
+    constants.numbered()
+}
+
+/// A step as it is written.
+struct Parts {
+    number: u8,
+    needs: Vec<Value>,
+    /// A constant that comes behind these, in Montgomery's form.
+    factor: Option<u32>,
+}
+
+fn parts(line: &Line, last: &[u32], step: &Step) -> Parts {
+    let (number, mut needs) = match *step {
+        Step::IsTrue(a) => (IS_TRUE, vec![a]),
+        Step::IsFalse(a) => (IS_FALSE, vec![a]),
+        Step::Select(a, _) => (SELECT, vec![a]),
+        Step::Compute(operation, a, b) => match within(line, step, |i| last[i] == WITHIN) {
+            Some((_, [x, y], other)) => (MUL_ADD, vec![x, y, other]),
+            None if operation.is_unary() => (operation as u8, vec![a]),
+            None => (operation as u8, vec![a, b]),
+        },
+    };
+    let by = match number {
+        MUL_ADD => MUL_ADD_BY,
+        _ if number == Operation::Mul as u8 => MUL_BY,
+        _ => return Parts { number, needs, factor: None },
+    };
+    for (i, other) in [(0, 1), (1, 0)] {
+        match needs[i] {
+            Value::Constant(constant) if constants::is_factor(line, constant, needs[other]) => {
+                needs.remove(i);
+                return Parts { number: by, needs, factor: Some(constant) };
+            }
+            _ => {}
+        }
+    }
+    Parts { number, needs, factor: None }
+}
+
 /// Gives values their places.
 struct Places<'a> {
     line: &'a Line,
     last: &'a [u32],
+    constants: Constants<'a>,
     kept: u32,
     passing: u32,
     free: Vec<u32>,
@@ -190,20 +251,14 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn write(&mut self, i: usize, step: &Step, out: &mut Vec<u8>) {
-        let (number, needs) = match *step {
-            Step::IsTrue(a) => (IS_TRUE, vec![a]),
-            Step::IsFalse(a) => (IS_FALSE, vec![a]),
-            Step::Select(a, _) => (SELECT, vec![a]),
-            Step::Compute(operation, a, b) => match within(self.line, step, |i| self.last[i] == WITHIN) {
-                Some((_, [x, y], other)) => (MUL_ADD, vec![x, y, other]),
-                None if operation.is_unary() => (operation as u8, vec![a]),
-                None => (operation as u8, vec![a, b]),
-            },
-        };
+        let Parts { number, needs, factor } = parts(self.line, self.last, step);
         out.push(number);
         // Operands are read before the result is stored, so that it may take the place of one.
         let mut operands = Vec::new();
         needs.iter().for_each(|&value| self.refer(value, &mut operands));
+        if let Some(constant) = factor {
+            put(&mut operands, u64::from(self.constants.factor(constant)) << 2 | u64::from(CONSTANT));
+        }
         for (k, value) in needs.iter().enumerate() {
             if !needs[..k].contains(value) {
                 self.leave(i, *value);
@@ -215,7 +270,7 @@ impl Places<'_> {
         }
         out.extend(operands);
         if let Step::Select(_, table) = *step {
-            put(out, table.first.into());
+            put(out, self.constants.plain(table.first).into());
             put(out, table.count.into());
         }
         if self.last[i] == i as u32 && has_result {
@@ -250,7 +305,7 @@ impl Places<'_> {
     fn refer(&self, value: Value, out: &mut Vec<u8>) {
         let (area, place) = match value {
             Value::Input(i) => (INPUT, i),
-            Value::Constant(i) => (CONSTANT, i),
+            Value::Constant(i) => (CONSTANT, self.constants.plain(i)),
             Value::Result(i) => match self.of[i as usize] {
                 (KEPT, place) => (KEPT, self.kept - place),
                 other => other,

@@ -6,6 +6,7 @@
 //! a place in an array of constants, the entry is a value ([`table`]).
 //! [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
 
+mod constants;
 mod explore;
 #[cfg(test)]
 mod explore_tests;

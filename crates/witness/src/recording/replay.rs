@@ -1,6 +1,8 @@
 //! A recording, computed again on other inputs.
 
-use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT, MUL_ADD, SELECT};
+use super::file::{
+    operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT, MUL_ADD, MUL_ADD_BY, MUL_BY, SELECT,
+};
 use super::operation::product;
 use crate::budget::Budget;
 use crate::inputs::{Inputs, Shape};
@@ -145,6 +147,14 @@ impl<'a> Run<'a> {
             let (a, b) = (self.operand(steps, before)?, self.operand(steps, before)?);
             let c = self.operand(steps, before)?;
             *self.values.get_mut(to)? = field.add(product(field, a, b), c);
+            return Some(100);
+        }
+        if number == MUL_BY || number == MUL_ADD_BY {
+            let (to, before) = self.result(steps, kept)?;
+            let a = self.operand(steps, before)?;
+            let other = if number == MUL_BY { [0; 4] } else { self.operand(steps, before)? };
+            let by = self.operand(steps, before)?;
+            *self.values.get_mut(to)? = field.add(field.mul(a, by), other);
             return Some(100);
         }
         if number == SELECT {

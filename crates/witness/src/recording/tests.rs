@@ -1,6 +1,6 @@
 //! Operations beside circom's functions, and recordings that are damaged.
 
-use super::file::{operation, write, About, Recording, MUL_ADD, SELECT};
+use super::file::{operation, write, About, Recording, MUL_ADD, MUL_ADD_BY, MUL_BY, SELECT};
 use super::operation::Operation;
 use super::{replay, Line, Recorder, Step, Table, Value};
 use crate::native::{prime, Field, Function, Limbs};
@@ -152,7 +152,7 @@ fn guards_and_divisions_by_zero_leave_the_recording() {
     {
         assert_eq!(of(json), None, "{json}");
     }
-    // A hundred values more take as much more memory.
+    // A hundred constants more and as many wires take as much more memory.
     let least = |recording: &Recording| {
         let is_enough = |&memory_bytes: &usize| {
             found(recording, r#"{"a": 3, "b": 4}"#, Limits { memory_bytes, ..Limits::default() }).is_some()
@@ -161,8 +161,9 @@ fn guards_and_divisions_by_zero_leave_the_recording() {
     };
     let (mut longer, signals) = line();
     longer.constants.extend((0..100).map(|i| [i, 0, 0, 0]));
+    longer.wires.extend((2..102).map(Value::Constant));
     let longer = write(&longer, &About { program: &program, field: 0, signals: &signals }).unwrap();
-    assert_eq!(least(&Recording::read(&longer, &program).unwrap()), least(&recording) + 3200);
+    assert_eq!(least(&Recording::read(&longer, &program).unwrap()), least(&recording) + 6400);
     let few = Limits { steps: 1000, ..Limits::default() };
     let error = replay(&recording, br#"{"a": 3, "b": 4}"#, few, &|| false).unwrap_err();
     assert!(matches!(error, crate::Error::Limit(Limit::Steps, _)), "{error}");
@@ -229,7 +230,7 @@ fn each_reference_and_length_is_checked() {
     assert_eq!(replayed(&|bytes| bytes[names + 2] = 0xff), None);
     // No operation, in place of a guard, a place that is not there, and a number of more than 35 bits.
     assert_eq!(changed(|_| ()).0[steps + 8], 0x80);
-    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x84), None);
+    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x86), None);
     assert_eq!(replayed(&|bytes| bytes[steps + 5] = 9), None);
     let long = |bytes: &mut Vec<u8>| {
         bytes.truncate(end - 1);
@@ -297,7 +298,7 @@ fn lines_are_computed_as_they_are() {
     let field = Field::new(prime(0).unwrap());
     let mut random = Random(3);
     let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 2)]);
-    let (mut products, mut sums) = (0, 0);
+    let (mut products, mut sums, mut factors) = (0, 0, 0);
     for round in 0..300 {
         let mut constants = vec![[1, 0, 0, 0]];
         constants.extend((0..3).map(|_| random.value(&field)));
@@ -339,8 +340,43 @@ fn lines_are_computed_as_they_are() {
         let witness = replay(&recording, json.as_bytes(), Limits::default(), &|| false).unwrap().unwrap();
         assert!(witness.values() == expected, "round {round}");
         sums += bytes.iter().filter(|&&byte| byte == MUL_ADD).count();
+        factors += bytes.iter().filter(|&&byte| byte == MUL_BY || byte == MUL_ADD_BY).count();
     }
-    assert!(products > 1000 && sums > 300, "{products} {sums}");
+    assert!(products > 1000 && sums > 300 && factors > 300, "{products} {sums} {factors}");
+}
+
+/// Constants that nothing needs are not kept, and what a constant is multiplied with says in which form it is.
+#[test]
+fn constants_are_kept_as_they_are_needed() {
+    let field = Field::new(prime(0).unwrap());
+    let (a, mixed) = (Value::Input(0), field.half());
+    let kept = |steps: &[Step], wires: &[Value]| {
+        let steps = [&[Step::Compute(Operation::Bit, a, Value::Constant(2))], steps].concat();
+        let constants = vec![[1, 0, 0, 0], [9, 0, 0, 0], [0, 0, 0, 0], mixed, [1 << 9, 0, 0, 0]];
+        let line = Line { steps, constants, wires: [&[Value::Constant(0), Value::Result(0)], wires].concat() };
+        let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 1)]);
+        let bytes = write(&line, &About { program: &program, field: 0, signals: &signals }).unwrap();
+        let recording = Recording::read(&bytes, &program).unwrap();
+        let constants = recording.constants.chunks(32).map(|bytes| bytes.to_vec()).collect::<Vec<_>>();
+        (constants, found(&recording, r#"{"a": 3}"#, Limits::default()).unwrap())
+    };
+    let bytes = |limbs: Limbs| limbs.map(u64::to_le_bytes).concat();
+    let [one, zero] = [[1, 0, 0, 0], [0; 4]].map(bytes);
+    let product = |other| Step::Compute(Operation::Mul, Value::Constant(3), other);
+    // Of 1.5 (p - 1), p - 1 is left, and half of that less 1.
+    let third = field.sub(field.half(), [1, 0, 0, 0]);
+    let expected = vec![1, 1, third[0]];
+    let factor = field.mul(mixed, field.r2);
+    assert_eq!(kept(&[product(a)], &[Value::Result(1)]), (vec![one.clone(), zero.clone(), bytes(factor)], expected));
+    // As it is, too, where a wire needs it.
+    let (constants, _) = kept(&[product(a)], &[Value::Result(1), Value::Constant(3)]);
+    assert_eq!(constants, [one.clone(), zero.clone(), bytes(mixed), bytes(factor)]);
+    // With a bit, or a product of two, it is multiplied as it is, and so is a small number.
+    let bits = Step::Compute(Operation::Mul, Value::Result(0), Value::Result(0));
+    let found = kept(&[bits, product(Value::Result(1))], &[Value::Result(2)]);
+    assert_eq!(found, (vec![one.clone(), zero.clone(), bytes(mixed)], vec![1, 1, mixed[0]]));
+    let small = Step::Compute(Operation::Mul, a, Value::Constant(4));
+    assert_eq!(kept(&[small], &[Value::Result(1)]), (vec![one, zero, bytes([1 << 9, 0, 0, 0])], vec![1, 1, 3 << 9]));
 }
 
 /// A product is within a sum only where nothing else needs it.
