@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn rounds_leave_nothing_behind() {
         fn of<F: SumcheckField>(gpu: tandem_cuda::Device, element: impl Fn(u64) -> F::Element, r: F::Challenge) {
-            let cuda = Cuda::new(&[gpu]).unwrap();
+            let cuda = Cuda::open(&[gpu]).unwrap();
             let lane = cuda.lane("test", Lane(0)).unwrap();
             let elements: Vec<F::Element> =
                 (1..=1 << 14).map(|i: u64| element(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8)).collect();
