@@ -446,6 +446,7 @@ impl<T: Pod> Drop for DeviceBuffer<T> {
             // SAFETY: the bytes are this buffer's; the stream orders the wipe after all use and before the free.
             let _ = self.stream.call("wipe memory", |raw| unsafe { ffi::tandem_cuda_memset(memory, 0, bytes, raw) });
         }
+        self.stream.note_free();
         // SAFETY: the memory is this buffer's own and not used after this.
         let _ = self.stream.call("free memory", |raw| unsafe { ffi::tandem_cuda_free(memory, raw) });
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{check, Error, Result};
 use crate::{ffi, Device};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A queue of work of one device. What it is told is done in order; streams run beside each other.
@@ -10,6 +11,8 @@ pub struct Stream {
     raw: ffi::tandem_stream,
     device: Device,
     is_borrowed: bool,
+    /// Whether it was told to free memory of a pool.
+    frees: AtomicBool,
 }
 
 // SAFETY: the runtime's functions on a stream may be called from any thread, and from several at once.
@@ -46,7 +49,7 @@ impl Stream {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid to write to.
         check("create stream", Some(device), unsafe { ffi::tandem_cuda_stream_create(device.raw(), rank, &mut raw) })?;
-        Ok(Stream { raw, device, is_borrowed: false })
+        Ok(Stream { raw, device, is_borrowed: false, frees: AtomicBool::new(false) })
     }
 
     /// A stream that somebody else made of this device, such as another library of this process. It is not destroyed with this value.
@@ -54,7 +57,7 @@ impl Stream {
     /// # Safety
     /// `raw` is a stream of `device` and of this process, which lives longer than this value; null is the legacy default stream.
     pub unsafe fn borrowed(device: Device, raw: ffi::tandem_stream) -> Self {
-        Stream { raw, device, is_borrowed: true }
+        Stream { raw, device, is_borrowed: true, frees: AtomicBool::new(false) }
     }
 
     /// The device it belongs to.
@@ -131,12 +134,23 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The stream is told to free memory of a pool.
+    pub(crate) fn note_free(&self) {
+        self.frees.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.is_borrowed {
             return;
         }
-        // Work that is queued still runs. An error of earlier work has been or will be reported elsewhere.
+        // Work that is queued still runs. But where a stream goes while its frees are on their way, and their pool behind it, a thread of the driver
+        // faults, as with three and more GPUs. An error of earlier work has been or will be reported elsewhere.
+        if *self.frees.get_mut() {
+            let _ = self.synchronize();
+        }
         // SAFETY: the handle is this value's own and not used after this.
         let _ = unsafe { ffi::tandem_cuda_stream_destroy(self.raw) };
     }
