@@ -20,7 +20,11 @@ def pages(folder, rows, latest, digits, table):
         "nvlink.md": nvlink.tables(rows, latest, digits, table),
         "circuit-developer.md": gas,
         "snarkjs.md": gas | costs | {"publics": plonk_keys.table(rows, latest, digits, table)},
-        "transforms.md": {"fft": fourier.table(rows, latest, digits, table), "cubes": cubes.table(rows, latest, digits, table)},
+        "transforms.md": {
+            "fft": fourier.table(rows, latest, digits, table),
+            "arrays": fourier.arrays(rows, latest, digits, table),
+            "cubes": cubes.table(rows, latest, digits, table),
+        },
         "filecoin.md": {"porep": porep.table(rows, latest, digits, table)},
     }
     text = lambda name: (folder / name).read_text(encoding="utf-8")

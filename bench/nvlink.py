@@ -82,7 +82,19 @@ def tables(rows, latest, digits, table):
                 theirs = by_scope.get((what, scope, size))
                 line.append(both(rate(what, f"tandem {what}, {ours}", size), digits(theirs["algbw"]) if theirs else "-"))
             moves.append(line)
+    copied = latest([r for r in rows if r["what"] == "words" and r["machine"].startswith("h200")], lambda r: r["library"])
+    from_where = {
+        "tandem put on a queue": "another GPU, over NVLink",
+        "cudaMemcpyPeer": "another GPU, the runtime's copy",
+        "tandem, all links, pinned": "page-locked host memory, over two slots and NVLink",
+        "cudaMemcpy, pinned": "page-locked host memory, its own slot",
+        "tandem, all links, pageable": "pageable host memory, over two slots, many threads",
+        "cudaMemcpy, pageable": "pageable host memory, the runtime's copy",
+    }
+    taken = lambda row: [digits(row["us_latency"] / 1e3), digits(row["algbw"])]
+    words = [[where, *taken(copied[library])] for library, where in from_where.items()]
     return {
+        "words": table(["2^30 words of 64 bits to a GPU from", "ms", "GB/s"], words),
         "links": table(["from", "to", "GB/s"], links),
         "split": table(["ms", "data on the GPUs", "data in page-locked host memory"], split),
         "uploads": table(["host memory to one GPU", *ways], uploads),
