@@ -382,11 +382,13 @@ impl<T: Pod> DeviceBuffer<T> {
             wait(stream, &to.stream, &ready)?;
             if bytes > 0 {
                 let (there, here) = (to.stream.device().raw(), stream.device().raw());
-                // SAFETY: both spans lie in live buffers, which do not overlap: targets are borrowed for this alone, and their pieces lie one behind
-                // the other. The target's stream has been waited for and waits below, or `started` waits after an error, so that neither buffer is
-                // changed or freed before the copy is done.
-                stream
-                    .call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
+                let copy = |raw| {
+                    // SAFETY: both spans lie in live buffers, which do not overlap: targets are borrowed for this alone, and their pieces lie one
+                    // behind the other. The target's stream has been waited for and waits below, or `started` waits after an error, so that neither
+                    // buffer is changed or freed before the copy is done.
+                    unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) }
+                };
+                stream.call(op, copy)?;
             }
             behind(stream)?;
         }
@@ -407,8 +409,8 @@ impl<T: Pod> DeviceBuffer<T> {
         let (source, bytes) = self.span("copy to host", &(0..self.len))?;
         if bytes > 0 {
             // SAFETY: the caller's promise; the source is a live buffer of this stream.
-            self.stream
-                .call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })?;
+            let copy = |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) };
+            self.stream.call("copy to host", copy)?;
             traffic::to_host(bytes);
         }
         self.stream.record()

@@ -1,5 +1,7 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
+mod down;
+
 use crate::cache::Cache;
 use crate::outside::Outside;
 use std::ffi::c_void;
@@ -7,13 +9,10 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{
-    Device, DeviceBuffer, Download, Downloads, Event, Pool, Properties, Source, Staging, Stream, Upload,
-};
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
 use tandem_ops::timeline::{count, BackendId, Ends};
-use tandem_ops::{threads, Error, HostBuf, Lane, Result, Stored, Unaligned, Wire};
+use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
 /// Uploads go through this many slots of [`SLOT_BYTES`].
 const SLOTS: usize = 32;
@@ -268,65 +267,6 @@ impl LaneCtx {
         Ok(())
     }
 
-    /// Starts the copy of a buffer to the host.
-    pub(crate) fn download<T: Wire>(
-        self: &Arc<Self>,
-        op: &'static str,
-        from: &DeviceBuffer<T>,
-    ) -> Result<tandem_ops::Pending<Vec<T>>> {
-        count(self.backend, Ends::Down(self.lane), from.len() * size_of::<T>());
-        let download = self.downloads.start(from).map_err(|e| self.error(op, e))?;
-        Ok(self.pending(op, download))
-    }
-
-    /// As [`LaneCtx::download`], to memory of the caller's, of as many elements.
-    pub(crate) fn download_to<T: Wire>(
-        self: &Arc<Self>,
-        op: &'static str,
-        from: &DeviceBuffer<T>,
-        mut to: HostBuf<T>,
-    ) -> Result<tandem_ops::Pending<HostBuf<T>>> {
-        count(self.backend, Ends::Down(self.lane), from.len() * size_of::<T>());
-        // SAFETY: the memory has as many elements, does not move with the value, and is dropped by `Filling`, which waits.
-        let done = unsafe { from.copy_to_host(to.as_mut_ptr().cast()) };
-        if done.is_err() {
-            drop(from.stream().synchronize());
-        }
-        let filling = Filling { until: Until(done.map_err(|e| self.error(op, e))?), to };
-        let lane = self.clone();
-        Ok(tandem_ops::Pending::new(move || {
-            lane.staging.wipe();
-            filling.wait().map_err(|e| lane.error(op, e))
-        }))
-    }
-
-    /// As [`LaneCtx::download`], of `len` elements that what `launch` launches on the lane's stream writes: it gets their address, and gives
-    /// the launcher's status.
-    ///
-    /// # Safety
-    /// What is launched writes nothing beyond these elements.
-    pub(crate) unsafe fn download_written_by<T: Wire>(
-        self: &Arc<Self>,
-        op: &'static str,
-        len: usize,
-        launch: impl FnOnce(*mut T, tandem_stream) -> i32,
-    ) -> Result<tandem_ops::Pending<Vec<T>>> {
-        count(self.backend, Ends::Down(self.lane), len * size_of::<T>());
-        let enqueue = |memory: *mut u8| self.stream.call(op, |stream| launch(memory.cast(), stream));
-        // SAFETY: the caller's promise; it is launched on this stream.
-        let download = unsafe { self.downloads.written_by(&self.stream, len, enqueue) };
-        Ok(self.pending(op, download.map_err(|e| self.error(op, e))?))
-    }
-
-    fn pending<T: Wire>(self: &Arc<Self>, op: &'static str, download: Download<T>) -> tandem_ops::Pending<Vec<T>> {
-        let lane = self.clone();
-        tandem_ops::Pending::new(move || {
-            // While the device works, the host has time to overwrite what it has uploaded.
-            lane.staging.wipe();
-            download.wait().map_err(|e| lane.error(op, e))
-        })
-    }
-
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
         // Every stream is waited for, even where one has failed.
@@ -445,32 +385,6 @@ struct Ended(Receiver<()>);
 impl Drop for Ended {
     fn drop(&mut self) {
         while self.0.recv().is_ok() {}
-    }
-}
-
-/// Dropping it waits for what happens.
-struct Until(Event);
-
-impl Drop for Until {
-    fn drop(&mut self) {
-        // A failed device copies no more.
-        let _ = self.0.synchronize();
-    }
-}
-
-/// Memory that is being written, until it is. Fields are dropped in this order.
-struct Filling<T: Wire> {
-    until: Until,
-    to: HostBuf<T>,
-}
-
-/// How long a thread that waits for a copy does not go to sleep.
-const AWAKE: Duration = Duration::from_millis(50);
-
-impl<T: Wire> Filling<T> {
-    fn wait(self) -> tandem_cuda::Result<HostBuf<T>> {
-        self.until.0.synchronize_awake(AWAKE)?;
-        Ok(self.to)
     }
 }
 
