@@ -1,5 +1,6 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
+#[path = "down.rs"]
 mod down;
 
 use crate::cache::Cache;
