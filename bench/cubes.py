@@ -12,9 +12,10 @@ def table(rows, latest, digits, of_lines):
     runs = {row["command"] for row in cubes.values()}
     passes = latest([row for row in rows if row["what"] == "ntt" and "as" not in row and row.get("command") in runs], lambda row: row["log_n"])
     ms = lambda row, of="ms_median": digits(row[of]) if row else ""
+    ways = [(way, words) for way, words in (("nvlink", "over NVLink"), ("host", "through the host")) if any(at[1] == way for at in cubes)]
     lines = []
     for size in sorted({size for size, _ in cubes}):
-        direct, host = cubes.get((size, "nvlink")), cubes.get((size, "host"))
-        lines.append([f"2^{size}", ms(passes.get(size)), ms(direct), ms(direct, "exchange_ms_median"), ms(host), ms(host, "exchange_ms_median")])
-    head = ["size", "passes, ms", "cube, over NVLink", "its exchange", "cube, through the host", "its exchange"]
+        of_ways = [cubes.get((size, way)) for way, _ in ways]
+        lines.append([f"2^{size}", ms(passes.get(size)), *(ms(row, of) for row in of_ways for of in ("ms_median", "exchange_ms_median"))])
+    head = ["size", "passes, ms", *(cell for _, words in ways for cell in (f"cube, {words}", "its exchange"))]
     return of_lines(head, lines, len(head) - 1)
