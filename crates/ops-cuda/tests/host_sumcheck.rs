@@ -51,7 +51,7 @@ impl Cases {
     fn of<F: SumcheckField>(&mut self) {
         let rng = &mut ChaCha8Rng::seed_from_u64(12);
         let edges = [F::Ark::ZERO, F::Ark::ONE, -F::Ark::ONE];
-        for (count, log_n) in (1..=TABLES_MAX).flat_map(|count| (1..=5).map(move |log_n| (count, log_n))) {
+        for (count, log_n) in (1..=TABLES_MAX).flat_map(|count| (1..=5).chain([8]).map(move |log_n| (count, log_n))) {
             let n = 1 << log_n;
             let mut draw = |i: usize| if i % 5 < 3 && i % 4 == 1 { edges[i % 5] } else { F::Ark::rand(rng) };
             let tables: Vec<Vec<F::Ark>> = (0..count).map(|_| (0..n).map(&mut draw).collect()).collect();
