@@ -13,7 +13,6 @@ use tandem_console::report;
 use tandem_console::session::Session;
 use tandem_console::values::name;
 use tandem_engine::{CurveId, DeviceKind, FieldId, Progress};
-use tandem_ops::sumcheck::HOST_ROWS;
 
 /// A field as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,9 +38,9 @@ pub(crate) struct SumcheckBench {
     /// Lanes that the tables are dealt to: a power of two, all there are if it is left out
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16))]
     lanes: Option<u8>,
-    /// Rows from which on the host goes on
-    #[arg(long, value_name = "ROWS", default_value_t = HOST_ROWS)]
-    host_rows: usize,
+    /// Rows from which on the host goes on; if it is left out, from where it is sooner done than a device
+    #[arg(long, value_name = "ROWS")]
+    host_rows: Option<usize>,
     /// Binary logarithm of the size, or a range such as 16..20 with both ends
     #[arg(long, value_name = "RANGE", default_value = "16", value_parser = tandem_console::values::range)]
     log_n: RangeInclusive<u32>,
@@ -94,8 +93,8 @@ pub(crate) fn run(session: &Session, args: &SumcheckBench) -> Outcome {
                 Field::Bls12381 => row["curve"] = CurveId::Bls12_381.snarkjs_name().into(),
                 Field::Goldilocks => {}
             }
-            if args.host_rows != HOST_ROWS {
-                row["host_rows"] = args.host_rows.into();
+            if let Some(host_rows) = args.host_rows {
+                row["host_rows"] = host_rows.into();
             }
             rows.append_row(&device, row)?;
             let series = format!("degree {degree}, {}", rows::lanes(proved.lanes));

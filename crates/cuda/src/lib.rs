@@ -22,6 +22,7 @@ mod reserved;
 mod staging;
 mod stream;
 pub mod testing;
+mod told;
 mod traffic;
 
 /// The C functions themselves.
@@ -39,6 +40,7 @@ pub use pinned::{is_pinned, Pinned, PinnedBlock, PinnedPool};
 pub use reserved::{Reserved, MOST_USERS};
 pub use staging::{Download, Downloads, Source, Staging, Upload, Workers};
 pub use stream::{Event, Stream};
+pub use told::Told;
 pub use traffic::{traffic, Traffic};
 
 /// The example of the README is a test.

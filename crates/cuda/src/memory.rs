@@ -131,9 +131,10 @@ impl Pool {
     /// # Errors
     /// More than the address space or the device has; the device failed.
     pub fn alloc<T: Pod>(self: &Arc<Self>, stream: &Arc<Stream>, len: usize, wipe: bool) -> Result<DeviceBuffer<T>> {
-        let mut buffer = DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), pool: self.clone() };
         let too_large = || Error::new("allocate memory", Some(self.device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
+        let wiped = if wipe { bytes } else { 0 };
+        let mut buffer = DeviceBuffer { ptr: DevicePtr::NULL, len, wiped, stream: stream.clone(), pool: self.clone() };
         if bytes == 0 {
             return Ok(buffer);
         }
@@ -169,7 +170,8 @@ impl Drop for Pool {
 pub struct DeviceBuffer<T: Pod> {
     ptr: DevicePtr<T>,
     len: usize,
-    wipe: bool,
+    /// Bytes to overwrite before they are freed: all that were allocated, or none.
+    wiped: usize,
     stream: Arc<Stream>,
     pool: Arc<Pool>,
 }
@@ -220,7 +222,7 @@ impl<T: Pod> DeviceBuffer<T> {
         &self.pool
     }
 
-    /// Leaves out all elements from `len` on. They are freed with the others, and not overwritten before: for what is no secret.
+    /// Leaves out all elements from `len` on. They are overwritten and freed with the others.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -442,9 +444,9 @@ impl<T: Pod> Drop for DeviceBuffer<T> {
         if self.ptr.is_null() {
             return;
         }
-        let (memory, bytes) = (self.ptr.cast().raw(), self.bytes());
+        let (memory, bytes) = (self.ptr.cast().raw(), self.wiped);
         // A failure here is one of the device, which the next call reports.
-        if self.wipe {
+        if bytes > 0 {
             // SAFETY: the bytes are this buffer's; the stream orders the wipe after all use and before the free.
             let _ = self.stream.call("wipe memory", |raw| unsafe { ffi::tandem_cuda_memset(memory, 0, bytes, raw) });
         }

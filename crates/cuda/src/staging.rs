@@ -521,7 +521,7 @@ impl Drop for Staging {
 /// Page-locked blocks for downloads, kept for the next one.
 #[derive(Debug)]
 pub struct Downloads {
-    blocks: Arc<PinnedPool>,
+    pub(crate) blocks: Arc<PinnedPool>,
 }
 
 /// No more is kept.
@@ -543,40 +543,15 @@ impl Downloads {
     pub fn start<T: Pod>(&self, from: &DeviceBuffer<T>) -> Result<Download<T>> {
         let (source, bytes) = from.span("copy to host", &(0..from.len()))?;
         let stream: &Stream = from.stream();
-        let copy = |memory: *mut u8| {
-            if bytes == 0 {
-                return Ok(());
-            }
-            // SAFETY: the block has at least `bytes` bytes; the source is a live buffer of this stream.
-            stream.call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })
-        };
-        // SAFETY: the copy writes so many elements on this stream.
-        unsafe { self.written_by(stream, from.len(), copy) }
-    }
-
-    /// Has `enqueue` enqueue what writes `len` elements to the host: it gets their address, which devices reach as well, and is null where
-    /// there are none. For a few elements a kernel that writes them itself saves a copy behind it.
-    ///
-    /// # Safety
-    /// What is enqueued writes nothing beyond these elements, and on `stream`, or before work that `stream` has been told to wait for.
-    ///
-    /// # Errors
-    /// No page-locked memory; that of `enqueue`; the device failed.
-    pub unsafe fn written_by<T: Pod>(
-        &self,
-        stream: &Stream,
-        len: usize,
-        enqueue: impl FnOnce(*mut u8) -> Result<()>,
-    ) -> Result<Download<T>> {
-        let too_large = || Error::new("copy to host", Some(stream.device()), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
-        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         let block = self.blocks.take(stream.device(), bytes)?;
         let memory = block.address();
-        let mut download = Download { block, done: None, len, of: PhantomData };
-        enqueue(memory)?;
+        let mut download = Download { block, done: None, len: from.len(), of: PhantomData };
         if bytes == 0 {
             return Ok(download);
         }
+        // SAFETY: the block has at least `bytes` bytes, and is neither touched nor freed before the event below has
+        // happened; the source is a live buffer of this stream.
+        stream.call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })?;
         traffic::to_host(bytes);
         match stream.record() {
             Ok(event) => download.done = Some(event),

@@ -134,16 +134,19 @@ fn page_locked_sources_are_copied_as_they_are_and_others_beside_them() {
 fn secrets_are_overwritten_before_the_memory_is_used_again() {
     let Some(gpu) = gpu() else { return };
     let secret = random(1 << 20, 2);
-    let reused = |wipe: bool| {
-        let buffer = gpu.upload(&secret, wipe);
+    let reused = |wipe: bool, cut: usize| {
+        let mut buffer = gpu.upload(&secret, wipe);
         let old = buffer.ptr().raw();
+        buffer.truncate(cut);
         drop(buffer);
         let again: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, secret.len(), false).unwrap();
         assert_eq!(again.ptr().raw(), old, "the pool gives the same memory again, or this test shows nothing");
         gpu.download(&again)
     };
-    assert!(reused(false) == secret, "without wiping, the old contents are there");
-    assert!(reused(true) == vec![0; secret.len()]);
+    assert!(reused(false, secret.len()) == secret, "without wiping, the old contents are there");
+    for cut in [0, 1, secret.len() / 2, secret.len()] {
+        assert!(reused(true, cut) == vec![0; secret.len()], "cut to {cut}");
+    }
 }
 
 #[test]
@@ -513,4 +516,42 @@ fn buffers_are_cut_short() {
         assert!(gpu.download(&buffer) == bytes[..len.min(bytes.len())], "{len}");
         assert!(buffer.fill(0..len + 1, 0).is_err());
     }
+}
+
+/// Elements that the device writes to the host, with the word behind them.
+#[test]
+fn the_host_is_told() {
+    let Some(gpu) = gpu() else { return };
+    let set = |to: *mut u8, byte: u8, bytes: usize| {
+        // SAFETY: the callers' memory, of so many bytes; it lives until the word has come, or the stream has ended.
+        gpu.stream
+            .call("test", |raw| unsafe { tandem_cuda::ffi::tandem_cuda_memset(to.cast(), byte.into(), bytes, raw) })
+    };
+    for (round, len) in [0, 1, 2, 3, 5, 63, 64, 65, 4096].into_iter().enumerate() {
+        let byte = 7 + round as u8;
+        if round % 2 == 0 {
+            gpu.keep_busy(&gpu.stream);
+        }
+        let enqueue = |to: *mut u8, word: *mut u32| {
+            if len > 0 {
+                set(to, byte, len)?;
+            }
+            set(word.cast(), 1, 4)
+        };
+        // SAFETY: `enqueue` writes the elements, and then the word.
+        let told = unsafe { gpu.downloads.told_by::<u8>(&gpu.stream, len, enqueue) }.unwrap();
+        assert!(told.wait().unwrap() == vec![byte; len], "{len}");
+    }
+    // Blocks are used again: what is dropped and never looked at is waited for, and a word that does not come is an error.
+    gpu.keep_busy(&gpu.stream);
+    // SAFETY: `set` writes one element; the word does not come.
+    let told = unsafe { gpu.downloads.told_by::<u8>(&gpu.stream, 1, |to, _| set(to, 0xff, 1)) }.unwrap();
+    drop(told);
+    // SAFETY: as above.
+    let told = unsafe { gpu.downloads.told_by::<u8>(&gpu.stream, 1, |to, _| set(to, 0xff, 1)) }.unwrap();
+    let error = told.wait().unwrap_err();
+    assert!(error.to_string().contains("a kernel's word"), "{error}");
+    // SAFETY: nothing is enqueued.
+    let refused = unsafe { gpu.downloads.told_by::<u64>(&gpu.stream, usize::MAX / 8 + 1, |_, _| Ok(())) };
+    assert!(refused.unwrap_err().is_out_of_memory());
 }

@@ -4,7 +4,7 @@ use super::LaneCtx;
 use std::sync::Arc;
 use std::time::Duration;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{DeviceBuffer, Download, Event};
+use tandem_cuda::{DeviceBuffer, Event};
 use tandem_ops::timeline::{count, Ends};
 use tandem_ops::{HostBuf, Pending, Result, Wire};
 
@@ -17,7 +17,7 @@ impl LaneCtx {
     ) -> Result<Pending<Vec<T>>> {
         count(self.backend, Ends::Down(self.lane), from.len() * size_of::<T>());
         let download = self.downloads.start(from).map_err(|e| self.error(op, e))?;
-        Ok(self.pending(op, download))
+        Ok(self.pending(op, || download.wait()))
     }
 
     /// As [`LaneCtx::download`], to memory of the caller's, of as many elements.
@@ -41,30 +41,35 @@ impl LaneCtx {
         }))
     }
 
-    /// As [`LaneCtx::download`], of `len` elements that what `launch` launches on the lane's stream writes: it gets their address, and gives
-    /// the launcher's status.
+    /// `len` elements that what `launch` launches on the lane's stream writes to the host, and then any number but zero to the word: it gets
+    /// both addresses, and gives the launcher's status.
     ///
     /// # Safety
-    /// What is launched writes nothing beyond these elements.
-    pub(crate) unsafe fn download_written_by<T: Wire>(
+    /// As for [`tandem_cuda::Downloads::told_by`].
+    pub(crate) unsafe fn told_by<T: Wire>(
         self: &Arc<Self>,
         op: &'static str,
         len: usize,
-        launch: impl FnOnce(*mut T, tandem_stream) -> i32,
+        launch: impl FnOnce(*mut T, *mut u32, tandem_stream) -> i32,
     ) -> Result<Pending<Vec<T>>> {
         count(self.backend, Ends::Down(self.lane), len * size_of::<T>());
-        let enqueue = |memory: *mut u8| self.stream.call(op, |stream| launch(memory.cast(), stream));
+        let enqueue =
+            |memory: *mut u8, word: *mut u32| self.stream.call(op, |stream| launch(memory.cast(), word, stream));
         // SAFETY: the caller's promise; it is launched on this stream.
-        let download = unsafe { self.downloads.written_by(&self.stream, len, enqueue) };
-        Ok(self.pending(op, download.map_err(|e| self.error(op, e))?))
+        let told = unsafe { self.downloads.told_by(&self.stream, len, enqueue) }.map_err(|e| self.error(op, e))?;
+        Ok(self.pending(op, || told.wait()))
     }
 
-    fn pending<T: Wire>(self: &Arc<Self>, op: &'static str, download: Download<T>) -> Pending<Vec<T>> {
+    fn pending<T: Wire>(
+        self: &Arc<Self>,
+        op: &'static str,
+        wait: impl FnOnce() -> tandem_cuda::Result<Vec<T>> + Send + 'static,
+    ) -> Pending<Vec<T>> {
         let lane = self.clone();
         Pending::new(move || {
             // While the device works, the host has time to overwrite what it has uploaded.
             lane.staging.wipe();
-            download.wait().map_err(|e| lane.error(op, e))
+            wait().map_err(|e| lane.error(op, e))
         })
     }
 }

@@ -727,8 +727,8 @@ pub const TANDEM_SUMCHECK_FOLD: i32 = 2;
 /// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
 /// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
 /// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
-/// as are those behind the number of tables. It may be page-locked memory of the host. `done` is a word in the device's memory for launches of
-/// one stream: it is zero before and after.
+/// as are those behind the number of tables. `told` gets a 1 behind them. Both may be page-locked memory of the host. `done` is a word in the
+/// device's memory for launches of one stream: it is zero before and after.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_sumcheck_args {
@@ -736,6 +736,7 @@ pub struct tandem_sumcheck_args {
     pub rows: *mut u64,
     pub values: *mut u64,
     pub done: *mut u32,
+    pub told: *mut u32,
     pub r: [u64; 4],
     pub n: u64,
     pub tables: u32,
@@ -1446,13 +1447,14 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_sumcheck_args>() == 104);
+    assert!(size_of::<tandem_sumcheck_args>() == 112);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, table) == 0);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, rows) == 32);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, values) == 40);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, done) == 48);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 56);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 88);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 96);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 100);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, told) == 56);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 64);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 96);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 104);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 108);
 };

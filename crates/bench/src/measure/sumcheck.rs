@@ -6,7 +6,7 @@ use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{DeviceChoice, DeviceReport, Error, FieldId, Result};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::ntt::MAX_SHARDS;
-use tandem_ops::sumcheck::{prove, verify, Proved, SumcheckField};
+use tandem_ops::sumcheck::{host_rows, prove, verify, Proved, SumcheckField};
 use tandem_ops::{Backend, Bls12_381, Bn254, Goldilocks, Lane, Sumcheck};
 
 /// What is proved.
@@ -15,8 +15,8 @@ pub(crate) struct Shape {
     pub(crate) field: FieldId,
     pub(crate) tables: usize,
     pub(crate) log_n: u32,
-    /// Rows from which on the host goes on.
-    pub(crate) host_rows: usize,
+    /// Rows from which on the host goes on, if not as the library has it.
+    pub(crate) host_rows: Option<usize>,
 }
 
 /// What computes.
@@ -133,10 +133,10 @@ fn upload<F: SumcheckField, B: Backend>(backend: &B, tables: &[&[F::Element]], s
     Ok(dealt)
 }
 
-fn proof<F: SumcheckField, B: Sumcheck<F>>(backend: &B, shards: &Tables<B, F>, host_rows: usize) -> Result<Proved<F>> {
+fn proof<F: SumcheckField, B: Sumcheck<F>>(backend: &B, shards: &Tables<B, F>, for_host: usize) -> Result<Proved<F>> {
     let shards: Vec<Vec<_>> = shards.iter().map(|shard| shard.iter().collect()).collect();
     let shards: Vec<&[_]> = shards.iter().map(|shard| &shard[..]).collect();
-    Ok(prove::<F, B>(backend, &shards, host_rows, transcript::<F>())?)
+    Ok(prove::<F, B>(backend, &shards, for_host, transcript::<F>())?)
 }
 
 fn bench_on<F: SumcheckField, B: Sumcheck<F>>(backend: &B, shape: &Shape, runs: usize) -> Result<Times> {
@@ -147,12 +147,13 @@ fn bench_on<F: SumcheckField, B: Sumcheck<F>>(backend: &B, shape: &Shape, runs: 
     random::fill(bytemuck::cast_slice_mut(&mut elements), below);
     let tables: Vec<&[F::Element]> = elements.chunks_exact(n).collect();
     let shards = upload::<F, B>(backend, &tables, lanes)?;
+    let for_host = shape.host_rows.unwrap_or_else(|| host_rows::<F>(shape.tables));
     let mut seconds = Vec::with_capacity(runs);
     let mut last = None;
     for run in 0..=runs {
         backend.synchronize()?;
         let started = Instant::now();
-        let proved = proof::<F, B>(backend, &shards, shape.host_rows)?;
+        let proved = proof::<F, B>(backend, &shards, for_host)?;
         if run > 0 {
             seconds.push(started.elapsed().as_secs_f64());
         }

@@ -26,13 +26,14 @@ extern "C" {
 /// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
 /// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
 /// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
-/// as are those behind the number of tables. It may be page-locked memory of the host. `done` is a word in the device's memory for launches of
-/// one stream: it is zero before and after.
+/// as are those behind the number of tables. `told` gets a 1 behind them. Both may be page-locked memory of the host. `done` is a word in the
+/// device's memory for launches of one stream: it is zero before and after.
 typedef struct tandem_sumcheck_args {
     const uint64_t* table[4];
     uint64_t* rows;
     uint64_t* values;
     uint32_t* done;
+    uint32_t* told;
     uint64_t r[4];
     uint64_t n;
     uint32_t tables;

@@ -4,7 +4,6 @@
 // usage: sumcheck FILE. The file is a sequence of cases: field (0 BN254, 1 BLS12-381, 2 Goldilocks), operation, tables, n, as uint64_t; then
 // the challenge, the tables one by one or the rows, the rows that they become but for TANDEM_SUMCHECK_SUMS, and TANDEM_SUMCHECK_VALUES values.
 // Prints how many cases there were; exits with 1 on the first mismatch, 2 if the file ends early or has what is not known.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -40,23 +39,40 @@ template <class S, class V> static bool has_values(const V& sums) {
     return same(values, read<Ext>(TANDEM_SUMCHECK_VALUES));
 }
 
+/// Binds all that threads have to bind, and has what they add up.
+template <class S, int D, class From>
+static Sums<typename S::Ext, D, false> bind_all(const From& from, typename S::Ext* rows, typename S::Ext r) {
+    using Ext = typename S::Ext;
+    const uint64_t count = pairs(TANDEM_SUMCHECK_FOLD, from.n);
+    if constexpr (IS_SHARED<S, D>) {
+        HalfTotals<Ext> totals[2] = {HalfTotals<Ext>::zero(), HalfTotals<Ext>::zero()};
+        for (uint64_t i = 0; i < count; i++) {
+            Half<Ext> half[2];
+            for (int k = 0; k < 2; k++) half[k] = bind_half<S>(from, rows, r, i, k);
+            for (int k = 0; k < 2; k++) totals[k].add(half[k].mine, half[1 - k].others);
+        }
+        // Blocks add what their threads have.
+        auto sums = totals[0].sums(false);
+        const auto second = totals[1].sums(true);
+        for (int t = 0; t <= D; t++) sums.at[t] += second.at[t];
+        return sums;
+    } else {
+        auto totals = Totals<Ext, D, false>::zero();
+        for (uint64_t i = 0; i < count; i++) bind_rows<S, D>(from, rows, r, i, totals);
+        return totals.sums();
+    }
+}
+
 template <class S, int D> static bool right(const Head& head) {
     using Base = typename S::Base;
     using Ext = typename S::Ext;
-    const uint64_t threads = pairs(uint32_t(head.operation), head.n);
     const Ext r = read<Ext>(1)[0];
     if (head.operation == TANDEM_SUMCHECK_FOLD) {
-        auto totals = Totals<Ext, D, false>::zero();
         auto rows = read<Ext>(head.n * D);
-        for (uint64_t i = 0; i < threads; i++)
-            bind_rows<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r, i, totals);
-        const auto is_zero = [](const Ext& x) {
-            return memcmp(&x, std::vector<uint8_t>(sizeof x).data(), sizeof x) == 0;
-        };
-        if (!std::all_of(rows.begin() + head.n / 2 * D, rows.end(), is_zero)) return false;
+        const auto sums = bind_all<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r);
         rows.resize(head.n / 2 * D);
         const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
-        return has_values<S>(totals.sums()) && is_bound;
+        return has_values<S>(sums) && is_bound;
     }
     const auto all = read<Base>(head.n * D);
     Tables<S, D> tables;
@@ -64,14 +80,13 @@ template <class S, int D> static bool right(const Head& head) {
     tables.n = head.n;
     if (head.operation == TANDEM_SUMCHECK_SUMS) {
         auto totals = Totals<Base, D, true>::zero();
-        for (uint64_t i = 0; i < threads; i++) add_pair(tables, i, totals);
+        for (uint64_t i = 0; i < pairs(TANDEM_SUMCHECK_SUMS, head.n); i++) add_pair(tables, i, totals);
         return has_values<S>(totals.sums());
     }
-    auto totals = Totals<Ext, D, false>::zero();
     std::vector<Ext> rows(head.n / 2 * D);
-    for (uint64_t i = 0; i < threads; i++) bind_rows<S, D>(tables, rows.data(), r, i, totals);
+    const auto sums = bind_all<S, D>(tables, rows.data(), r);
     const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
-    return has_values<S>(totals.sums()) && is_bound;
+    return has_values<S>(sums) && is_bound;
 }
 
 template <class S> static bool right_of(const Head& head) {

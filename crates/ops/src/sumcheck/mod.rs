@@ -14,7 +14,7 @@ mod prove;
 mod verify;
 
 pub use field::{Goldilocks2Config, SumcheckField};
-pub use prove::{prove, Proved, HOST_ROWS};
+pub use prove::{host_rows, prove, Proved};
 pub use verify::{verify, SumcheckProof};
 
 use crate::{Backend, Error, Lane, Pending, Result};
@@ -47,8 +47,8 @@ pub trait Sumcheck<F: SumcheckField>: Backend {
         r: F::Challenge,
     ) -> Result<(Self::Buf<F::Challenge>, Pending<RoundValues<F>>)>;
 
-    /// Binds the next variable of rows of `tables` elements, at least 4, to `r`, in place: `rows` is cut to the half of them that comes out, and
-    /// what it had behind them is overwritten with zeros. Values as from [`Sumcheck::sumcheck_bind`].
+    /// Binds the next variable of rows of `tables` elements, at least 4, to `r`, in place: `rows` is cut to the half of them that comes out. What
+    /// it had behind them is overwritten with zeros before its memory is given back. Values as from [`Sumcheck::sumcheck_bind`].
     fn sumcheck_fold(
         &self,
         rows: &mut Self::Buf<F::Challenge>,

@@ -13,11 +13,16 @@ const OP: &str = "sumcheck";
 /// A proof, and the point of all challenges, the one of the highest bit first.
 pub type Proved<F> = (SumcheckProof<<F as SumcheckField>::Challenge>, Vec<<F as SumcheckField>::Challenge>);
 
-/// So many rows, of all shards together, go to the host: it is done with them sooner than a device answers in as many rounds.
-pub const HOST_ROWS: usize = 1 << 8;
+/// So many rows of `tables` elements, of all shards together, go to the host: it is done with them sooner than a device answers in as many
+/// rounds. Where rounds take more products, these are fewer.
+pub fn host_rows<F: SumcheckField>(tables: usize) -> usize {
+    // A product of the curves' scalars takes some four times as long as one of the extension of Goldilocks.
+    let of_one: usize = if size_of::<F::Challenge>() > 16 { 1 << 9 } else { 1 << 11 };
+    of_one >> (tables.clamp(1, TABLES_MAX) - 1)
+}
 
 /// Proves the sum over all indices of the products of the tables' elements, which are only read. `challenge` gets each round's values at 0, 1, .. d, and gives what the variable is bound to: the
-/// caller's transcript. Rounds end on the host from `host_rows` on, such as [`HOST_ROWS`].
+/// caller's transcript. Rounds end on the host from `rows_for_host` on, such as [`host_rows`] says.
 ///
 /// Each of `shards`, a power of two up to 16, has a piece of every table, in the same order; shards may lie on any lanes, and on different ones
 /// are worked on side by side. Element i of a table is number i div L of shard i mod L, as in [`crate::Spread`], so that shards are told apart by the
@@ -42,7 +47,7 @@ pub const HOST_ROWS: usize = 1 << 8;
 ///         Goldilocks2([state >> 1, state >> 2])
 ///     }
 /// };
-/// let (proof, point) = sumcheck::prove::<Goldilocks, _>(&backend, &[&[&f, &g]], sumcheck::HOST_ROWS, transcript())?;
+/// let (proof, point) = sumcheck::prove::<Goldilocks, _>(&backend, &[&[&f, &g]], 0, transcript())?;
 /// assert_eq!(proof.sum, Goldilocks2([1 * 5 + 2 * 6 + 3 * 7 + 4 * 8, 0]));
 /// assert_eq!(sumcheck::verify::<Goldilocks>(&proof, 2, transcript())?, point);
 /// # Ok(())
@@ -54,13 +59,13 @@ pub const HOST_ROWS: usize = 1 << 8;
 pub fn prove<F: SumcheckField, B: Sumcheck<F>>(
     backend: &B,
     shards: &[&[&B::Buf<F::Element>]],
-    host_rows: usize,
+    rows_for_host: usize,
     challenge: impl FnMut(&[F::Challenge]) -> F::Challenge,
 ) -> Result<Proved<F>> {
     let (tables, mut count) = check_shards::<F, B>(shards)?;
     let mut rounds = Rounds::<F, _>::new(tables, challenge);
     let all = shards.len();
-    let on_device = |count: usize| count >= 4 && count * all > host_rows;
+    let on_device = |count: usize| count >= 4 && count * all > rows_for_host;
     let rows = if on_device(count) {
         let sums = shards.iter().map(|tables| backend.sumcheck_sums(tables)).collect::<Result<Vec<_>>>()?;
         let mut values = added::<F>(sums)?;
@@ -75,6 +80,8 @@ pub fn prove<F: SumcheckField, B: Sumcheck<F>>(
             count /= 2;
         }
         let live = bound.iter().map(|rows| backend.download(rows)).collect::<Result<Vec<_>>>()?;
+        // Devices overwrite what they bound while the host has the last rounds.
+        drop(bound);
         let r = rounds.next(&mut added::<F>(pending)?)?;
         let place = |s: usize, i: usize| (i / tables * all + s) * tables + i % tables;
         let mut rows = Rows::gathered(live, (tables, count * all), place, F::extension)?;

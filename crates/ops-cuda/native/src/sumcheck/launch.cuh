@@ -90,57 +90,84 @@ template <class V> struct Added {
     }
 };
 
+/// Where blocks put their values, by which they find the last one, and where that one tells the host.
+template <class S, int D, bool ALL> struct Outcome {
+    using Value = Sums<std::conditional_t<ALL, typename S::Base, typename S::Ext>, D, ALL>;
+    Value* partial;
+    uint32_t* done;
+    typename S::Ext* values;
+    uint32_t* told;
+};
+
 /// Adds the values of all blocks, in the block that comes last, and writes them. `done` counts blocks; it and `partial`, which tells of the
 /// tables, are zero afterwards.
-template <class S, int D, bool ALL, class F>
-__device__ __forceinline__ void finish(Sums<F, D, ALL> sums, Sums<F, D, ALL>* partial, uint32_t* done,
-                                       typename S::Ext* values) {
-    using V = Sums<F, D, ALL>;
+template <class S, int D, bool ALL>
+__device__ __forceinline__ void finish(typename Outcome<S, D, ALL>::Value sums, const Outcome<S, D, ALL>& to) {
+    using V = typename Outcome<S, D, ALL>::Value;
     sums = reduce::block_tree<Added<V>, THREADS>(sums);
     if (gridDim.x > 1) {
         __shared__ bool is_last;
         if (threadIdx.x == 0) {
-            partial[blockIdx.x] = sums;
+            to.partial[blockIdx.x] = sums;
             // Whoever sees the count sees what was written before.
             __threadfence();
-            is_last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+            is_last = atomicInc(to.done, gridDim.x - 1) == gridDim.x - 1;
         }
         __syncthreads();
         if (!is_last) return;
         __threadfence();
         sums = V::zero();
         for (uint32_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
-            sums = Added<V>::combine(sums, partial[i]);
-            partial[i] = V::zero();
+            sums = Added<V>::combine(sums, to.partial[i]);
+            to.partial[i] = V::zero();
         }
         sums = reduce::block_tree<Added<V>, THREADS>(sums);
     }
     if (threadIdx.x != 0) return;
-    TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) values[t] = value<S>(sums, t);
+    TANDEM_UNROLL for (int t = 0; t < TANDEM_SUMCHECK_VALUES; t++) to.values[t] = value<S>(sums, t);
+    // Whoever sees the word, on the host too, sees the values.
+    __threadfence_system();
+    *static_cast<volatile uint32_t*>(to.told) = 1;
 }
 
 template <class S, int D>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
-    sums_kernel(const Tables<S, D> tables, Sums<typename S::Base, D, true>* partial, uint32_t* done,
-                typename S::Ext* values) {
+    sums_kernel(const Tables<S, D> tables, const Outcome<S, D, true> to) {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     auto totals = Kept<typename S::Base, D, true>::zero();
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < tables.n / 2; i += stride) {
         add_pair(tables, i, totals);
     }
-    finish<S>(totals.sums(), partial, done, values);
+    finish(totals.sums(), to);
 }
 
 template <class S, int D, class From>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
-    bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r,
-                Sums<typename S::Ext, D, false>* partial, uint32_t* done, typename S::Ext* values) {
-    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
-    auto totals = Kept<typename S::Ext, D, false>::zero();
-    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < from.n / 4; i += stride) {
-        bind_rows<S, D>(from, rows, r, i, totals);
+    bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r, const Outcome<S, D, false> to) {
+    using Ext = typename S::Ext;
+    const uint64_t pairs = from.n / 4;
+    if constexpr (IS_SHARED<S, D>) {
+        const uint64_t stride = uint64_t(gridDim.x) * (THREADS / 2);
+        const bool second = threadIdx.x % 2;
+        auto totals = HalfTotals<Ext>::zero();
+        // A warp goes on as one, since its threads exchange what they have.
+        for (uint64_t first = uint64_t(blockIdx.x) * (THREADS / 2) + threadIdx.x / 32 * 16; first < pairs;
+             first += stride) {
+            const uint64_t i = first + threadIdx.x % 32 / 2;
+            auto half = Half<Ext>::zero();
+            if (i < pairs) half = bind_half<S>(from, rows, r, i, second);
+            TANDEM_UNROLL for (auto& x : half.others) x = reduce::shuffle(x, 1);
+            totals.add(half.mine, half.others);
+        }
+        finish(totals.sums(second), to);
+    } else {
+        const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+        auto totals = Kept<Ext, D, false>::zero();
+        for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < pairs; i += stride) {
+            bind_rows<S, D>(from, rows, r, i, totals);
+        }
+        finish(totals.sums(), to);
     }
-    finish<S>(totals.sums(), partial, done, values);
 }
 
 inline cudaError_t multiprocessors(int* device, int* count) {
@@ -149,7 +176,7 @@ inline cudaError_t multiprocessors(int* device, int* count) {
 }
 
 /// Blocks go on from pair to pair, so that their sums are few: there are as many as run at once.
-template <auto KERNEL, class... Args> int32_t start(uint64_t pairs, tandem_stream stream, Args... args) {
+template <auto KERNEL, class... Args> int32_t start(uint64_t threads, tandem_stream stream, Args... args) {
     // By device. The runtime takes microseconds to say it, as long as a round of few rows.
     static std::atomic<int> known[64];
     int device, count;
@@ -163,7 +190,7 @@ template <auto KERNEL, class... Args> int32_t start(uint64_t pairs, tandem_strea
         resident = std::clamp(resident, 1, RESIDENT_MOST);
         kept.store(resident, std::memory_order_relaxed);
     }
-    const uint64_t needed = (pairs + THREADS - 1) / THREADS;
+    const uint64_t needed = (threads + THREADS - 1) / THREADS;
     KERNEL<<<uint32_t(std::min(needed, uint64_t(count) * resident)), THREADS, 0, stream>>>(args...);
     return int32_t(cudaGetLastError());
 }
@@ -173,22 +200,24 @@ template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, vo
     using Ext = typename S::Ext;
     Ext* rows = reinterpret_cast<Ext*>(args->rows);
     Ext* values = reinterpret_cast<Ext*>(args->values);
-    const uint64_t threads = pairs(args->op, args->n);
+    const uint64_t count = pairs(args->op, args->n);
     Tables<S, D> tables;
     for (int j = 0; j < D; j++) tables.table[j] = reinterpret_cast<const Base*>(args->table[j]);
     tables.n = args->n;
     if (args->op == TANDEM_SUMCHECK_SUMS) {
-        auto* partial = static_cast<Sums<Base, D, true>*>(scratch);
-        return start<sums_kernel<S, D>>(threads, stream, tables, partial, args->done, values);
+        using To = Outcome<S, D, true>;
+        const To to = {static_cast<typename To::Value*>(scratch), args->done, values, args->told};
+        return start<sums_kernel<S, D>>(count, stream, tables, to);
     }
     Ext r;
     std::memcpy(&r, args->r, sizeof r);
-    auto* partial = static_cast<Sums<Ext, D, false>*>(scratch);
+    using To = Outcome<S, D, false>;
+    const To to = {static_cast<typename To::Value*>(scratch), args->done, values, args->told};
+    const uint64_t threads = IS_SHARED<S, D> ? 2 * count : count;
     if (args->op == TANDEM_SUMCHECK_BIND) {
-        return start<bind_kernel<S, D, Tables<S, D>>>(threads, stream, tables, rows, r, partial, args->done, values);
+        return start<bind_kernel<S, D, Tables<S, D>>>(threads, stream, tables, rows, r, to);
     }
-    return start<bind_kernel<S, D, Rows<S, D>>>(threads, stream, Rows<S, D>{rows, args->n}, rows, r, partial,
-                                                args->done, values);
+    return start<bind_kernel<S, D, Rows<S, D>>>(threads, stream, Rows<S, D>{rows, args->n}, rows, r, to);
 }
 
 /// Whether there is such a round. The pointers are not looked at.
@@ -214,7 +243,7 @@ int32_t launch(const tandem_sumcheck_args* args, void* memory, size_t scratch_by
     size_t needed;
     const int32_t status = scratch<S>(args, &needed);
     if (status != TANDEM_OK) return status;
-    if (!memory || scratch_bytes < needed || !args->done || !args->values) return TANDEM_INVALID;
+    if (!memory || scratch_bytes < needed || !args->done || !args->values || !args->told) return TANDEM_INVALID;
     if (args->op != TANDEM_SUMCHECK_SUMS && !args->rows) return TANDEM_INVALID;
     for (uint32_t j = 0; args->op != TANDEM_SUMCHECK_FOLD && j < args->tables; j++) {
         if (!args->table[j]) return TANDEM_INVALID;

@@ -4,10 +4,9 @@
 //
 //   rows before, n      low half | high half        a thread takes the rows i, i + n/4, i + n/2, i + 3n/4, and makes
 //   rows after, n / 2   low + r (high - low)        the rows i, i + n/4, a pair of the round after: it adds their product's values
-//                                                   where rows come from rows, it overwrites the two behind them with zeros
 //
-// A thread alone reads and writes its rows, so that rows are bound in place. It adds products unreduced; its values, those of its block, and
-// those of all blocks are added by trees. The block that comes last adds those of all; no thread waits for another block.
+// A thread alone reads and writes its rows, so that rows are bound in place; of four tables two threads share them. It adds products
+// unreduced; its values, those of its block, and those of all blocks are added by trees. The block that comes last adds those of all; no thread waits for another block.
 #include "fields.cuh"
 #include "tandem/loops.cuh"
 #include "tandem_ops.h"
@@ -118,8 +117,10 @@ template <class S, int D> struct Tables {
     const typename S::Base* table[D];
     uint64_t n;
     TANDEM_HD typename S::Base element(uint64_t i, int j) const { return table[j][i]; }
-    /// Tables are the caller's.
-    TANDEM_HD void wipe(uint64_t, int) const {}
+    /// Of the first two tables, or of the two behind them.
+    TANDEM_HD typename S::Base half_element(uint64_t i, bool second, int j) const {
+        return (second ? table[2 + j] : table[j])[i];
+    }
 };
 
 /// n rows of an element of each table.
@@ -127,7 +128,9 @@ template <class S, int D> struct Rows {
     typename S::Ext* row;
     uint64_t n;
     TANDEM_HD typename S::Ext element(uint64_t i, int j) const { return row[i * D + j]; }
-    TANDEM_HD void wipe(uint64_t i, int j) const { row[i * D + j] = S::Ext::zero(); }
+    TANDEM_HD typename S::Ext half_element(uint64_t i, bool second, int j) const {
+        return element(i, second ? 2 + j : j);
+    }
 };
 
 /// Adds what rows i and i + n/2 of tables give to the first round, all of its values.
@@ -143,38 +146,93 @@ template <class S, int D, class To> TANDEM_HD void add_pair(const Tables<S, D>& 
 /// Binds what becomes the rows i and i + n/4, and adds what these give to the round after, all values but that at 1.
 template <class S, int D, class From, class To>
 TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i, To& to) {
+    const uint64_t quarter = from.n / 4;
+    typename S::Ext low[D], step[D];
+    // All is read before anything is written, so that the loads are under way at once.
+    TANDEM_UNROLL for (int j = 0; j < D; j++) {
+        low[j] = S::line(r, from.element(i, j), from.element(i + 2 * quarter, j));
+        step[j] = S::line(r, from.element(i + quarter, j), from.element(i + 3 * quarter, j));
+    }
+    TANDEM_UNROLL for (int j = 0; j < D; j++) {
+        rows[i * D + j] = S::reduced(low[j]);
+        rows[(i + quarter) * D + j] = S::reduced(step[j]);
+        step[j] = step[j] - low[j];
+    }
+    add_products(low, step, to);
+}
+
+/// Whether two threads share a pair of rows that are bound: four tables of large numbers leave no registers for what one thread would add up.
+template <class S, int D> constexpr bool IS_SHARED = D == 4 && sizeof(typename S::Ext) > 16;
+
+/// What a thread of two that share a pair of rows of four tables has of places of the product of its two tables: of those that it adds up, and of those
+/// that the other one does. The first thread has the tables 0 and 1 and adds up the places 0 and 4; the second has 2 and 3, and adds up 2 and 3.
+template <class F> struct Half {
+    F mine[2], others[2];
+
+    static TANDEM_HD Half zero() { return {{F::zero(), F::zero()}, {F::zero(), F::zero()}}; }
+    static TANDEM_HD Half of(Quadratic<F> product, bool second) {
+        F at[4] = {product.at, product.leading};
+        product.next();
+        product.next();
+        at[2] = product.at;
+        product.next();
+        at[3] = product.at;
+        Half r;
+        TANDEM_UNROLL for (int k = 0; k < 2; k++) {
+            r.mine[k] = pick(second, at[k], at[2 + k]);
+            r.others[k] = pick(second, at[2 + k], at[k]);
+        }
+        return r;
+    }
+
+  private:
+    static TANDEM_HD F pick(bool second, F a, F b) {
+        F r;
+        TANDEM_UNROLL for (int i = 0; i < F::N; i++) r.limb[i] = second ? b.limb[i] : a.limb[i];
+        return r;
+    }
+};
+
+/// What it adds up.
+template <class F> struct HalfTotals {
+    ProductsSum<F> at[2];
+
+    static TANDEM_HD HalfTotals zero() { return {{ProductsSum<F>::zero(), ProductsSum<F>::zero()}}; }
+    /// `others` are those of the other thread.
+    TANDEM_HD void add(const F (&mine)[2], const F (&others)[2]) {
+        TANDEM_UNROLL for (int k = 0; k < 2; k++) at[k].add(mine[k], others[k]);
+    }
+    TANDEM_HD Sums<F, 4, false> sums(bool second) const {
+        auto r = Sums<F, 4, false>::zero();
+        const F x = at[0].value(), y = at[1].value();
+        if (second) {
+            r.at[2] = x;
+            r.at[3] = y;
+        } else {
+            r.at[0] = x;
+            r.at[4] = y;
+        }
+        return r;
+    }
+};
+
+/// Binds two tables' part of what becomes the rows i and i + n/4.
+template <class S, class From>
+TANDEM_HD Half<typename S::Ext> bind_half(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i,
+                                          bool second) {
     using Ext = typename S::Ext;
     const uint64_t quarter = from.n / 4;
-    const auto bind = [&](int j, Ext& low, Ext& high) {
-        low = S::line(r, from.element(i, j), from.element(i + 2 * quarter, j));
-        high = S::line(r, from.element(i + quarter, j), from.element(i + 3 * quarter, j));
-    };
-    const auto store = [&](int j, Ext low, Ext high) {
-        rows[i * D + j] = S::reduced(low);
-        rows[(i + quarter) * D + j] = S::reduced(high);
-        from.wipe(i + 2 * quarter, j);
-        from.wipe(i + 3 * quarter, j);
-    };
-    if constexpr (D == 4 && To::LOOPS) {
-        Quadratic<Ext> a, b;
-        TANDEM_LOOP for (int j = 0; j < D; j += 2) {
-            Ext low[2], high[2];
-            TANDEM_UNROLL for (int k = 0; k < 2; k++) bind(j + k, low[k], high[k]);
-            TANDEM_UNROLL for (int k = 0; k < 2; k++) store(j + k, low[k], high[k]);
-            a = b;
-            b = Quadratic<Ext>(low[0], high[0] - low[0], low[1], high[1] - low[1]);
-        }
-        add_places<D>(a, b, to);
-    } else {
-        Ext low[D], step[D];
-        // All is read before anything is written, so that the loads are under way at once.
-        TANDEM_UNROLL for (int j = 0; j < D; j++) bind(j, low[j], step[j]);
-        TANDEM_UNROLL for (int j = 0; j < D; j++) {
-            store(j, low[j], step[j]);
-            step[j] = step[j] - low[j];
-        }
-        add_products(low, step, to);
+    Ext low[2], high[2];
+    TANDEM_UNROLL for (int j = 0; j < 2; j++) {
+        const auto element = [&](int k) { return from.half_element(i + k * quarter, second, j); };
+        low[j] = S::line(r, element(0), element(2));
+        high[j] = S::line(r, element(1), element(3));
     }
+    TANDEM_UNROLL for (int j = 0; j < 2; j++) {
+        rows[i * 4 + 2 * second + j] = low[j];
+        rows[(i + quarter) * 4 + 2 * second + j] = high[j];
+    }
+    return Half<Ext>::of(Quadratic<Ext>(low[0], high[0] - low[0], low[1], high[1] - low[1]), second);
 }
 
 /// Threads that have something to do: one a pair of rows of the round whose values are wanted.
