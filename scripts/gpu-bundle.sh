@@ -42,7 +42,7 @@ cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 cp scripts/killed.sh scripts/several.sh scripts/gpu-processes.sh scripts/nccl-graph.sh "$bundle/"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
-cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/fabric.py bench/several.py "$bundle/"
+cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/soak.sh bench/fabric.py bench/several.py "$bundle/"
 mkdir -p "$bundle/peers"
 cp bench/peers/cufft.py "$bundle/peers/"
 for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers/sppark-goldilocks .build/peers/sppark-baby_bear \
