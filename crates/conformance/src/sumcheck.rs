@@ -89,7 +89,7 @@ impl<B: Backend> Suite<'_, B> {
             let shards = if self.backend.lanes() >= 2 { 2 } else { 1 };
             let rng = &mut samples::rng(count as u64 + 2000);
             let tables = tables::<F>(count, self.log_n, rng);
-            let proved = self.proof_of::<F>(&tables, &Way { shards, host_rows: sumcheck::host_rows::<F>(count) })?;
+            let proved = self.proof_of::<F>(&tables, &Way { shards, host_rows: sumcheck::host_rows(count) })?;
             self.is_sumcheck::<F>(&tables, &proved, "the largest")?;
             let wire: Vec<_> = tables.iter().map(|x| samples::wire::<F>(x)).collect();
             let bufs =
@@ -158,7 +158,7 @@ impl<B: Backend> Suite<'_, B> {
         let first = self.proof_of::<F>(tables, &Way { shards: 1, host_rows: 0 })?;
         self.is_sumcheck::<F>(tables, &first, &what)?;
         for shards in [1, 2, 4, 8, 16].into_iter().filter(|&shards| shards <= tables[0].len()) {
-            for host_rows in [0, 16, sumcheck::host_rows::<F>(tables.len())] {
+            for host_rows in [0, 16, sumcheck::host_rows(tables.len())] {
                 let other = self.proof_of::<F>(tables, &Way { shards, host_rows })?;
                 self.that(other == first, format_args!("{what} in {shards} shards, {host_rows} rows for the host"))?;
             }

@@ -147,7 +147,7 @@ fn bench_on<F: SumcheckField, B: Sumcheck<F>>(backend: &B, shape: &Shape, runs: 
     random::fill(bytemuck::cast_slice_mut(&mut elements), below);
     let tables: Vec<&[F::Element]> = elements.chunks_exact(n).collect();
     let shards = upload::<F, B>(backend, &tables, lanes)?;
-    let for_host = shape.host_rows.unwrap_or_else(|| host_rows::<F>(shape.tables));
+    let for_host = shape.host_rows.unwrap_or_else(|| host_rows(shape.tables));
     let mut seconds = Vec::with_capacity(runs);
     let mut last = None;
     for run in 0..=runs {

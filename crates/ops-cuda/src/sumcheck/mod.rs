@@ -4,6 +4,7 @@ use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
@@ -62,18 +63,19 @@ impl Round {
             op: self.number.cast_unsigned(),
         };
         let (scratch, launch) = launcher(self.op, F::FIELD)?;
-        let mut bytes = 0;
-        // SAFETY: the query reads the arguments and writes the number alone.
-        ctx.launch(self.op, |_| unsafe { scratch(&args, &mut bytes) })?;
-        let kept = ctx.cache.of::<Kept>();
+        let query = |bytes: &mut usize| {
+            // SAFETY: the query reads the arguments and writes the number alone.
+            ctx.launch(self.op, |_| unsafe { scratch(&args, bytes) })
+        };
+        let kept = ctx.cache.of::<Kept<F>>();
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.of(self.op, ctx, bytes)?;
+        let kept = kept.of(self.op, ctx, query)?;
         args.done = kept.done.ptr().raw();
         let write = |values: *mut F::Challenge, told, stream| {
             (args.values, args.told) = (values.cast(), told);
             // SAFETY: the callers have checked that tables and rows have as many elements as the arguments say, in live buffers of the lane
             // whose stream this is.
-            unsafe { launch(&args, kept.partial.ptr().raw().cast(), bytes, stream) }
+            unsafe { launch(&args, kept.partial.ptr().raw().cast(), kept.partial.len(), stream) }
         };
         // SAFETY: a round writes TABLES_MAX + 1 values, and then the word.
         let pending = unsafe { ctx.told_by(self.op, TABLES_MAX + 1, write) }?;
@@ -92,16 +94,23 @@ struct Work {
     partial: DeviceBuffer<u8>,
 }
 
-#[derive(Default)]
-struct Kept(Option<Work>);
+/// That of a field: all its rounds need as much.
+struct Kept<F>(Option<Work>, PhantomData<fn() -> F>);
 
-impl Kept {
-    /// Both, with `bytes` of memory or more.
-    fn of(&mut self, op: &'static str, ctx: &LaneCtx, bytes: usize) -> Result<&Work> {
+impl<F> Default for Kept<F> {
+    fn default() -> Self {
+        Kept(None, PhantomData)
+    }
+}
+
+impl<F> Kept<F> {
+    /// Both, with as many bytes as `query` writes to what it gets.
+    fn of(&mut self, op: &'static str, ctx: &LaneCtx, query: impl FnOnce(&mut usize) -> Result<()>) -> Result<&Work> {
         let work = match self.0.take() {
-            Some(work) if work.partial.len() >= bytes => work,
-            _ => {
-                let mut done = ctx.alloc_public::<u32>(op, 1)?;
+            Some(work) => work,
+            None => {
+                let (mut bytes, mut done) = (0, ctx.alloc_public::<u32>(op, 1)?);
+                query(&mut bytes)?;
                 done.zero(0..1).map_err(|e| ctx.error(op, e))?;
                 Work { done, partial: ctx.alloc(op, bytes)? }
             }
@@ -179,7 +188,7 @@ mod tests {
             let tables: Vec<&CudaBuf<F::Element>> = tables.iter().collect();
             let told = Sumcheck::<F>::sumcheck_sums(&cuda, &tables).unwrap().wait().unwrap();
             assert!(told[..4].iter().all(|value| bytemuck::bytes_of(value).iter().any(|&byte| byte != 0)));
-            let kept = lane.cache.of::<Kept>();
+            let kept = lane.cache.of::<Kept<F>>();
             let left = || {
                 let kept = kept.lock().unwrap();
                 let work = kept.0.as_ref().unwrap();

@@ -14,11 +14,9 @@ const OP: &str = "sumcheck";
 pub type Proved<F> = (SumcheckProof<<F as SumcheckField>::Challenge>, Vec<<F as SumcheckField>::Challenge>);
 
 /// So many rows of `tables` elements, of all shards together, go to the host: it is done with them sooner than a device answers in as many
-/// rounds. Where rounds take more products, these are fewer.
-pub fn host_rows<F: SumcheckField>(tables: usize) -> usize {
-    // A product of the curves' scalars takes some four times as long as one of the extension of Goldilocks.
-    let of_one: usize = if size_of::<F::Challenge>() > 16 { 1 << 9 } else { 1 << 11 };
-    of_one >> (tables.clamp(1, TABLES_MAX) - 1)
+/// rounds. A round of more tables takes more products, so these are fewer.
+pub fn host_rows(tables: usize) -> usize {
+    1 << (9 - tables.clamp(1, TABLES_MAX))
 }
 
 /// Proves the sum over all indices of the products of the tables' elements, which are only read. `challenge` gets each round's values at 0, 1, .. d, and gives what the variable is bound to: the

@@ -170,19 +170,28 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
 }
 
+/// Devices that facts are kept of: to ask the runtime again takes a share of a round of few rows.
+constexpr int DEVICES = 64;
+
 inline cudaError_t multiprocessors(int* device, int* count) {
-    const cudaError_t status = cudaGetDevice(device);
-    return status == cudaSuccess ? cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, *device) : status;
+    static std::atomic<int> known[DEVICES];
+    cudaError_t status = cudaGetDevice(device);
+    if (status != cudaSuccess) return status;
+    std::atomic<int>& kept = known[*device % DEVICES];
+    *count = kept.load(std::memory_order_relaxed);
+    if (*count > 0) return cudaSuccess;
+    status = cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, *device);
+    if (status == cudaSuccess) kept.store(*count, std::memory_order_relaxed);
+    return status;
 }
 
 /// Blocks go on from pair to pair, so that their sums are few: there are as many as run at once.
 template <auto KERNEL, class... Args> int32_t start(uint64_t threads, tandem_stream stream, Args... args) {
-    // By device. The runtime takes microseconds to say it, as long as a round of few rows.
-    static std::atomic<int> known[64];
+    static std::atomic<int> known[DEVICES];
     int device, count;
     cudaError_t status = multiprocessors(&device, &count);
     if (status != cudaSuccess) return int32_t(status);
-    std::atomic<int>& kept = known[device % 64];
+    std::atomic<int>& kept = known[device % DEVICES];
     int resident = kept.load(std::memory_order_relaxed);
     if (resident == 0) {
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, KERNEL, THREADS, 0);
