@@ -1,6 +1,7 @@
 //! What a world stands on: memory of every PE, and ordered queues of work. GPUs ([`crate::cuda`]) and pretend PEs ([`crate::sim`])
 //! name this module, and it names neither them nor what stands on it.
 
+use crate::bound::Late;
 use crate::fault::Record;
 use crate::op::Op;
 use crate::{ffi, Result};
@@ -83,6 +84,8 @@ pub(crate) trait Machine: Send + Sync {
 pub(crate) trait Seat: Send + Sync {
     /// The team as kernels of this PE get it; `None` for a pretend PE.
     fn handle(&self) -> Option<ffi::tandem_team>;
+    /// The number of the next barrier that a queue of this PE is told, from 1, where queues count them: among GPUs of several nodes.
+    fn next_barrier(&self) -> u64;
 }
 
 /// The faults of a team.
@@ -115,6 +118,14 @@ pub(crate) trait CommandQueue: Send + Sync {
     fn end(&self) -> Result<Recording>;
     /// Adds all steps that were written down. The recording must be of this queue.
     fn replay(&self, recording: &Recording) -> Result<()>;
+    /// Whether steps of it may end at PEs of other nodes and take too long ([`CommandQueue::late`]).
+    fn may_be_late(&self) -> bool {
+        false
+    }
+    /// The first such step that takes longer than it may, if one does at the time `now`.
+    fn late(&self, _now: Instant) -> Result<Option<Late>> {
+        Ok(None)
+    }
     /// The stream behind the queue, if there is one.
     fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
         None

@@ -4,6 +4,7 @@ use super::faults::Faults;
 use super::OPEN;
 use crate::fault::Record;
 use crate::process::{self, Group, Parcel};
+use crate::world::moved;
 use crate::{machine, Error, Result};
 use std::sync::Arc;
 use tandem_cuda::{Device, Found};
@@ -113,16 +114,6 @@ struct SharedFaults {
     span: u64,
 }
 
-/// The same place of the windows where they begin at `to`.
-fn moved(place: u64, from: u64, to: u64, span: u64) -> u64 {
-    let offset = place.wrapping_sub(from);
-    if offset < span {
-        to + offset
-    } else {
-        place
-    }
-}
-
 impl machine::Faults for SharedFaults {
     fn get(&self, pe: usize) -> Option<Record> {
         let record = self.faults.get(pe)?;
@@ -136,18 +127,5 @@ impl machine::Faults for SharedFaults {
 
     fn address(&self, pe: usize) -> usize {
         self.faults.address(pe)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_of_windows_move_and_others_stay() {
-        for (place, wanted) in [(1000, 5000), (1499, 5499), (1500, 1500), (999, 999), (0, 0), (u64::MAX, u64::MAX)] {
-            assert_eq!(moved(place, 1000, 5000, 500), wanted);
-            assert!(wanted == place || moved(wanted, 5000, 1000, 500) == place);
-        }
     }
 }
