@@ -7,6 +7,7 @@
 use crate::{ffi, Device};
 use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,6 +75,13 @@ struct InitAttr {
 
 const _: () = assert!(size_of::<UniqueId>() == ID_BYTES && size_of::<UniqueIdArgs>() == 24);
 const _: () = assert!(size_of::<InitArgs>() == 128 && size_of::<InitAttr>() == 144);
+// The numbers that tests/nvshmem/layouts.cpp compares with the headers.
+const _: () = {
+    assert!(offset_of!(UniqueId, internal) == 4 && offset_of!(UniqueIdArgs, id) == 8);
+    assert!(offset_of!(UniqueIdArgs, rank) == 16 && offset_of!(UniqueIdArgs, ranks) == 20);
+    assert!(offset_of!(InitArgs, id_args) == 8 && offset_of!(InitArgs, content) == 32);
+    assert!(offset_of!(InitAttr, mpi_comm) == 8 && offset_of!(InitAttr, args) == 16);
+};
 
 type Raw = ffi::tandem_stream;
 type Move = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, Raw);
@@ -366,7 +374,8 @@ impl Pes {
             let _one = lock(&self.one);
             // SAFETY: it is started, and the device current.
             let at = unsafe { (self.f().align)(alignment, bytes) };
-            let none = || format!("NVSHMEM has no {bytes} bytes on {}: take a smaller window (Options::window)", self.device);
+            let none =
+                || format!("NVSHMEM has no {bytes} bytes on {}: take a smaller window (Options::window)", self.device);
             (!at.is_null()).then_some(at as u64).ok_or_else(none)
         })
     }

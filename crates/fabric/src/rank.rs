@@ -220,7 +220,7 @@ impl TeamState {
             Some(fault) => fault,
             None => {
                 let found = (0..self.members.len()).find_map(|pe| Some((pe, self.faults.get(pe)?)));
-                let Some((pe, record)) = found else { return Ok(()) };
+                let Some((pe, record)) = found.map(|(pe, record)| (pe, self.named(record))) else { return Ok(()) };
                 // Kernels tell other nodes nothing.
                 if self.pretend.is_none() && self.is_local(pe) {
                     self.tell(pe, record);
@@ -229,6 +229,14 @@ impl TeamState {
             }
         };
         Err(Error::Fault(Box::new(fault.clone())))
+    }
+
+    /// A wait for a barrier of queues, which are made of waits where they count them, as what it is.
+    fn named(&self, record: Record) -> Record {
+        let arrived = std::mem::offset_of!(ffi::tandem_team_state, arrived) as u64;
+        let is_of = |pe: usize| record.place.wrapping_sub(self.state(pe) + arrived) < 8 * MAX_PES as u64;
+        let is_barrier = record.what == ffi::TANDEM_FAULT_WAIT as u32 && (0..self.members.len()).any(is_of);
+        Record { what: if is_barrier { ffi::TANDEM_FAULT_BARRIER as u32 } else { record.what }, ..record }
     }
 
     pub(crate) fn member(&self, op: &'static str, pe: usize) -> Result<()> {

@@ -626,7 +626,10 @@ mod tests {
         let world = World::new(machine, 2 << 20, vec![2 << 20; 2], Links::all(2), 0, None).unwrap();
         for pe in 0..2 {
             let place = world.window_of(pe) + 77;
-            assert_eq!((world.abroad(place), world.at_home(world.abroad(place))), (ABROAD + pe as u64 * (2 << 20) + 77, place));
+            assert_eq!(
+                (world.abroad(place), world.at_home(world.abroad(place))),
+                (ABROAD + pe as u64 * (2 << 20) + 77, place)
+            );
         }
         assert_eq!((world.abroad(0), world.at_home(0)), (0, 0));
     }

@@ -2,11 +2,12 @@
 
 use super::windows::Windows;
 use super::{OPEN, STAGING};
+use crate::bound::{bound, PATIENCE};
 use crate::process::{Group, Parcel};
 use crate::{Error, Result};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tandem_cuda::nvshmem::{Nvshmem, Pes, ID_BYTES};
 use tandem_cuda::{Device, Event, Stream};
 
@@ -14,6 +15,8 @@ use tandem_cuda::{Device, Event, Stream};
 pub(crate) const WINDOW: u64 = 1 << 30;
 /// The variable that names NVSHMEM's host library.
 const LIBRARY: &str = "TANDEM_NVSHMEM";
+/// How long NVSHMEM may take to start at least, whatever the team's timeout is: it opens networks and maps memory.
+const START: Duration = Duration::from_secs(60);
 /// What the memory begins at a multiple of.
 const ALIGNMENT: usize = 2 << 20;
 /// Bytes of a place where a queue keeps what it stores elsewhere, and how many there are.
@@ -182,12 +185,12 @@ pub(crate) struct Far {
 
 impl Far {
     /// Starts NVSHMEM in all processes, unless it runs, and takes memory of it for windows of `window` bytes. Each step waits for the others
-    /// for `patience` at most.
+    /// for `patience` at most, or a minute where that is longer.
     ///
     /// # Errors
     /// As of an exchange; NVSHMEM cannot be used in a process, or is another one there; too little memory.
     pub(crate) fn open(group: &Arc<Group>, device: Device, window: u64, patience: Duration) -> Result<Arc<Self>> {
-        let (me, all) = (group.local().start, group.count());
+        let (me, all, patience) = (group.local().start, group.count(), patience.max(START));
         let bytes = window + SLOT * SLOTS + STAGING as u64;
         let found = Lease::take().and_then(|lease| Ok((lease, find(device, me, all)?)));
         let (names, id) = agree(group, bytes, &device.to_string(), found.as_ref().map(|(_, (_, says))| says))?;
@@ -247,7 +250,13 @@ impl Far {
     }
 
     /// Tells a stream to copy `bytes` bytes of the memory that the host passes through to a place of PE `pe`'s window.
-    pub(super) fn send_staged(&self, op: &'static str, stream: &Stream, (pe, to): (usize, u64), bytes: usize) -> Result<()> {
+    pub(super) fn send_staged(
+        &self,
+        op: &'static str,
+        stream: &Stream,
+        (pe, to): (usize, u64),
+        bytes: usize,
+    ) -> Result<()> {
         self.is_there(op, pe)?;
         let told = stream.call(op, |raw| {
             // SAFETY: whoever calls has checked the place, and has the staging memory, of which this is no more, to itself; the stream is of the PE's
@@ -262,7 +271,13 @@ impl Far {
     }
 
     /// Tells a stream to copy `bytes` bytes from a place of PE `pe`'s window to the memory that the host passes through.
-    pub(super) fn fetch_staged(&self, op: &'static str, stream: &Stream, (pe, from): (usize, u64), bytes: usize) -> Result<()> {
+    pub(super) fn fetch_staged(
+        &self,
+        op: &'static str,
+        stream: &Stream,
+        (pe, from): (usize, u64),
+        bytes: usize,
+    ) -> Result<()> {
         self.is_there(op, pe)?;
         let told = stream.call(op, |raw| {
             // SAFETY: as above.
@@ -279,7 +294,12 @@ impl Far {
     pub(super) fn late(&self, op: &'static str, error: Error, pe: usize) -> Error {
         let Error::Late { bytes, waited, .. } = error else { return error };
         let process = self.group.process_of(pe).map_or(String::new(), |process| process.to_string());
-        Error::processes(op, format!("{process} has not taken or given {bytes} bytes in {waited:.1?}; look whether it and the network work"))
+        Error::processes(
+            op,
+            format!(
+                "{process} has not taken or given {bytes} bytes in {waited:.1?}; look whether it and the network work"
+            ),
+        )
     }
 
     /// A place of 16 bytes in memory that other PEs' copies may come from.
@@ -295,6 +315,20 @@ impl Far {
     /// Gives it back, to be used after `end`.
     pub(super) fn give_back(&self, slot: u64, end: Event) {
         lock(&self.slots).push((slot, Some(end)));
+    }
+}
+
+impl Drop for Far {
+    /// Overwrites what the team had in memory that another one may get. No queue of the team is at work on it any more.
+    fn drop(&mut self) {
+        let (at, bytes) = (self.windows.base(), self.staging + STAGING as u64 - self.windows.base());
+        let Ok(stream) = Stream::new(self.pes.device()) else { return };
+        let wiped = stream.call("wipe memory", |raw| {
+            // SAFETY: the memory is NVSHMEM's, which stays, and this team's alone until the lease is gone.
+            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at as *mut u8, 0, bytes as usize, raw) }
+        });
+        // A device that has failed has nothing to give away.
+        let _ = wiped.and_then(|()| stream.synchronize_until(Instant::now() + bound(PATIENCE, bytes)));
     }
 }
 
@@ -373,7 +407,9 @@ mod tests {
             let about = "GPUs of several nodes, by NVSHMEM, with 100 bytes each";
             if rank == 0 {
                 let note = format!("has {}\ncuda:0", says(0).text());
-                return groups[0].exchange(OPEN, Parcel { note, numbers: vec![1; 15], ..Parcel::about(about) }).map(drop);
+                return groups[0]
+                    .exchange(OPEN, Parcel { note, numbers: vec![1; 15], ..Parcel::about(about) })
+                    .map(drop);
             }
             agree(&groups[1], 100, "cuda:0", Ok(&says(1))).map(drop)
         });

@@ -318,7 +318,10 @@ impl machine::Machine for Machine {
     fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>> {
         if let Some(far) = &self.far {
             // All of the window has memory.
-            return self.grow_ends(pe, to).and_then(|()| self.zero(pe, far.windows.base() + from, to - from)).map(|()| None);
+            return self
+                .grow_ends(pe, to)
+                .and_then(|()| self.zero(pe, far.windows.base() + from, to - from))
+                .map(|()| None);
         }
         let device = self.devices[pe];
         let (range, users, is_given) = (self.range(pe, from, to), &self.users[self.own(pe)], self.shared.is_some());

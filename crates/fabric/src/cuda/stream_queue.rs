@@ -29,7 +29,13 @@ impl StreamQueue {
         devices: &Arc<[Device]>,
         far: Option<&Arc<Far>>,
     ) -> Self {
-        StreamQueue { stream, seat, devices: devices.clone(), recording: Mutex::new(false), far: far.map(FarQueue::new) }
+        StreamQueue {
+            stream,
+            seat,
+            devices: devices.clone(),
+            recording: Mutex::new(false),
+            far: far.map(FarQueue::new),
+        }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {

@@ -42,7 +42,9 @@ impl Windows {
         let heap = window.checked_mul(own as u64).and_then(|before| at.checked_sub(before));
         let end = |heap: &u64| window.checked_mul(pes as u64).and_then(|bytes| heap.checked_add(bytes)).is_some();
         let none = || {
-            let problem = format!("no addresses for {pes} windows of {window} bytes around {at:#x}: take smaller ones (Options::window)");
+            let problem = format!(
+                "no addresses for {pes} windows of {window} bytes around {at:#x}: take smaller ones (Options::window)"
+            );
             Error::invalid(super::OPEN, problem)
         };
         Ok(Windows { heap: heap.filter(end).ok_or_else(none)?, window, own, pes })
@@ -81,9 +83,12 @@ impl Windows {
                     (Some((pe, _)), Some(_)) => return refused("copy", pe, "one end of a copy is this process's"),
                 })
             }
-            Op::Store(ffi::tandem_fabric_store_args { to, value, bytes }) => {
-                Ok(self.far(to).map(|(pe, there)| Step { pe, what: What::Store { to: there, value }, place: to, bytes }))
-            }
+            Op::Store(ffi::tandem_fabric_store_args { to, value, bytes }) => Ok(self.far(to).map(|(pe, there)| Step {
+                pe,
+                what: What::Store { to: there, value },
+                place: to,
+                bytes,
+            })),
             Op::Atomic(args) => {
                 let Some((pe, word)) = self.far(args.word) else { return Ok(None) };
                 let is_wide = [ffi::TANDEM_WORD_U64, ffi::TANDEM_WORD_I64].contains(&args.kind);
@@ -101,7 +106,8 @@ impl Windows {
             }
             Op::Strided(args) => match self.far(args.to).or(self.far(args.from)) {
                 Some((pe, _)) => {
-                    let why = "elements with gaps are gathered here first (put_strided to this PE), and put together then";
+                    let why =
+                        "elements with gaps are gathered here first (put_strided to this PE), and put together then";
                     refused("strided copy", pe, why)
                 }
                 None => Ok(None),

@@ -50,7 +50,7 @@ fn start_at(host: &str, scene: &str, pes: &[usize], nodes: usize, change: impl F
     })
 }
 
-fn start(scene: &str, pes: &[usize], nodes: usize) -> Cast {
+pub(super) fn start(scene: &str, pes: &[usize], nodes: usize) -> Cast {
     start_at("127.0.0.1", scene, pes, nodes, |_, _| {})
 }
 
