@@ -332,7 +332,7 @@ impl TeamState {
     /// Tells other nodes of a fault of PE `pe`: they see no record.
     pub(crate) fn tell(&self, pe: usize, record: Record) {
         if let Some(group) = self.group() {
-            let place = self.world.abroad(record.place);
+            let place = self.world.span().abroad(record.place);
             group.tell(&Told { team: self.state.offset().unwrap_or(0), pe, record: Record { place, ..record } });
         }
     }
@@ -439,7 +439,7 @@ impl Watcher for TeamState {
         if self.state.offset() != Some(told.team) || told.pe >= self.members.len() {
             return;
         }
-        let place = self.world.at_home(told.record.place);
+        let place = self.world.span().at_home(told.record.place);
         self.faults.put(told.pe, Record { place, ..told.record });
         self.poison(self.local());
     }
@@ -453,6 +453,31 @@ impl Watcher for TeamState {
         for pe in self.local() {
             // Without it waits end by the timeout.
             let _ = self.world.machine.write(self.members[pe], self.state(pe) + left, &gone.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Team};
+
+    /// A wait for a word of a barrier is a barrier, and no other is.
+    #[test]
+    fn waits_of_barriers_are_barriers() {
+        let team = Team::sim(3, Options::default()).unwrap();
+        let core = team.core();
+        let arrived = std::mem::offset_of!(ffi::tandem_team_state, arrived) as u64;
+        let named = |what: i32, place: u64| {
+            core.named(Record { what: what as u32, waiter: 0, peer: 2, place, seen: 1, wanted: 2 }).what as i32
+        };
+        for (pe, word) in [(0, 0), (1, 31), (2, 7)] {
+            let place = core.state(pe) + arrived + 8 * word;
+            assert_eq!(named(ffi::TANDEM_FAULT_WAIT, place), ffi::TANDEM_FAULT_BARRIER);
+            assert_eq!(named(ffi::TANDEM_FAULT_COPY, place), ffi::TANDEM_FAULT_COPY);
+        }
+        for place in [core.state(1) + arrived - 8, core.state(1) + arrived + 8 * MAX_PES as u64, 0] {
+            assert_eq!(named(ffi::TANDEM_FAULT_WAIT, place), ffi::TANDEM_FAULT_WAIT);
         }
     }
 }

@@ -19,8 +19,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, DeviceBuffer, Stream};
 
-use options::shape;
 pub use options::Options;
+use options::{far_problem, shape};
 
 /// The longest timeout; longer ones are cut to it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -555,18 +555,6 @@ impl Team {
     pub fn check(&self) -> Result<()> {
         self.core().check()
     }
-}
-
-/// What is wrong with GPUs of `processes` processes on `nodes` nodes, of which this one has `gpus`, if something is.
-fn far_problem(processes: usize, nodes: usize, gpus: usize) -> Option<String> {
-    let is_fine = nodes == 1 || (processes == nodes && gpus == 1);
-    let problem = || {
-        format!(
-            "{processes} processes on {nodes} nodes, and {gpus} GPUs in this one: among GPUs of several nodes each process is a node, with one \
-             GPU (tandem run --nodes N -n 1, also where several are on a host)"
-        )
-    };
-    (!is_fine).then(problem)
 }
 
 /// A process's part in a world of several. When the last team of the process goes it waits for the queues, and says farewell: the others

@@ -4,6 +4,7 @@ use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
 use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MAX_REGIONS};
 use crate::op::Op;
+use crate::place::Span;
 use crate::process::{Group, Parcel, MOST_NUMBERS};
 use crate::{ffi, Error, Result, Space};
 use std::collections::HashSet;
@@ -72,19 +73,6 @@ enum PendingFree {
     Region(usize, Option<RegionOwner>),
     /// Memory of the host.
     PinnedLoan(Pinned),
-}
-
-/// Where nodes name windows to each other, at which no memory is.
-const ABROAD: u64 = 1 << 63;
-
-/// The same place of `span` bytes where they begin at `to` and not at `from`; a place outside of them stays.
-pub(crate) fn moved(place: u64, from: u64, to: u64, span: u64) -> u64 {
-    let offset = place.wrapping_sub(from);
-    if offset < span {
-        to + offset
-    } else {
-        place
-    }
 }
 
 /// A mutex that a panicking thread has left is used all the same: what it guards is changed in one step.
@@ -442,14 +430,9 @@ impl World {
         Ok(())
     }
 
-    /// An address of a window as other nodes are told it: there the windows may lie elsewhere. What is no such address stays.
-    pub(crate) fn abroad(&self, place: u64) -> u64 {
-        moved(place, self.machine.heap(), ABROAD, self.pes() as u64 * self.window)
-    }
-
-    /// The address here of what [`World::abroad`] has made of it on another node.
-    pub(crate) fn at_home(&self, place: u64) -> u64 {
-        moved(place, ABROAD, self.machine.heap(), self.pes() as u64 * self.window)
+    /// Where the windows are.
+    pub(crate) fn span(&self) -> Span {
+        Span { heap: self.machine.heap(), bytes: self.pes() as u64 * self.window }
     }
 
     /// Where an address is, in words.
@@ -611,28 +594,6 @@ impl std::fmt::Debug for Allocation {
 mod tests {
     use super::*;
     use crate::bound::tests::Held;
-
-    #[test]
-    fn places_of_windows_move_and_others_stay() {
-        for (place, wanted) in [(1000, 5000), (1499, 5499), (1500, 1500), (999, 999), (0, 0), (u64::MAX, u64::MAX)] {
-            assert_eq!(moved(place, 1000, 5000, 500), wanted);
-            assert!(wanted == place || moved(wanted, 5000, 1000, 500) == place);
-        }
-    }
-
-    #[test]
-    fn an_address_comes_home_from_abroad() {
-        let machine = Arc::new(crate::sim::Machine::of(2, 2 << 20));
-        let world = World::new(machine, 2 << 20, vec![2 << 20; 2], Links::all(2), 0, None).unwrap();
-        for pe in 0..2 {
-            let place = world.window_of(pe) + 77;
-            assert_eq!(
-                (world.abroad(place), world.at_home(world.abroad(place))),
-                (ABROAD + pe as u64 * (2 << 20) + 77, place)
-            );
-        }
-        assert_eq!((world.abroad(0), world.at_home(0)), (0, 0));
-    }
 
     /// Who drops a world waits for its queues for a while; its memory goes when they are done, however late.
     #[test]

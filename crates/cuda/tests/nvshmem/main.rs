@@ -80,6 +80,18 @@ fn an_id_comes_whole_and_a_failure_says_where() {
     assert!(reason.contains("nvshmemx_get_uniqueid of NVSHMEM 3.8.7 failed (7)"), "{reason}");
 }
 
+/// The one that TANDEM_NVSHMEM names: ids are made without a GPU, and each is another.
+#[test]
+fn the_real_library_makes_ids() {
+    let Some(library) = std::env::var_os("TANDEM_NVSHMEM") else {
+        return println!("SKIPPED, as TANDEM_NVSHMEM names no library");
+    };
+    let nvshmem = Nvshmem::load(Some(Path::new(&library))).unwrap();
+    let id = nvshmem.unique_id().unwrap();
+    assert_eq!(id[..4], ((1i32 << 16) + ID_BYTES as i32).to_ne_bytes());
+    assert!(id[4..].iter().any(|&byte| byte != 0) && id != nvshmem.unique_id().unwrap(), "{id:?}");
+}
+
 /// Against the headers beside the library that TANDEM_NVSHMEM names, as the wheels have them.
 #[test]
 fn layouts_are_those_of_the_headers() {
