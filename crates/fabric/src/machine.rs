@@ -1,7 +1,6 @@
 //! What a world stands on: memory of every PE, and ordered queues of work. GPUs ([`crate::cuda`]) and pretend PEs ([`crate::sim`])
 //! name this module, and it names neither them nor what stands on it.
 
-use crate::bound::Late;
 use crate::fault::Record;
 use crate::op::Op;
 use crate::{ffi, Result};
@@ -9,7 +8,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Regions that can be registered at a time.
 pub(crate) const MAX_REGIONS: usize = ffi::TANDEM_FABRIC_MAX_REGIONS as usize;
@@ -140,6 +139,18 @@ pub(crate) trait Point: Any + Debug + Send + Sync {
     fn synchronize(&self) -> Result<()>;
     /// Blocks until it has been reached, or until `end`: whether it has.
     fn synchronize_until(&self, end: Instant) -> Result<bool>;
+}
+
+/// What was not done in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// The PE that has not come, though all that it waits for has.
+    pub(crate) peer: usize,
+    /// One that waits for it, and the address where.
+    pub(crate) waiter: usize,
+    pub(crate) place: u64,
+    pub(crate) waited: Duration,
+    pub(crate) bytes: u64,
 }
 
 /// Steps that were written down, as their kind of queue keeps them.

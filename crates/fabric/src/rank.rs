@@ -1,8 +1,8 @@
 //! What all PEs of a team have in common, and one PE's place in it.
 
-use crate::bound::{self, Late, Watch};
+use crate::bound::{self, Watch};
 use crate::fault::{Fault, Record};
-use crate::machine::{CommandQueue, Faults, Seat, RECORD_WORDS};
+use crate::machine::{CommandQueue, Faults, Late, Seat, RECORD_WORDS};
 use crate::op::Op;
 use crate::process::{Group, Process, Told, Watcher};
 use crate::world::{Allocation, World};

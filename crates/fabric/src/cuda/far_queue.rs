@@ -2,8 +2,8 @@
 
 use super::far::Far;
 use super::windows::{Step, What};
-use crate::bound::{bound, Late};
-use crate::machine::Point;
+use crate::bound::bound;
+use crate::machine::{Late, Point};
 use crate::{ffi, Result};
 use std::collections::VecDeque;
 use std::mem::offset_of;

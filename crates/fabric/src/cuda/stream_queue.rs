@@ -2,8 +2,7 @@
 
 use super::far::Far;
 use super::far_queue::FarQueue;
-use crate::bound::Late;
-use crate::machine::{self, Point, Recording, Seat};
+use crate::machine::{self, Late, Point, Recording, Seat};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::any::Any;
