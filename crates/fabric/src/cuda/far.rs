@@ -167,6 +167,34 @@ fn together<T>(group: &Group, about: &str, own: std::result::Result<T, String>) 
     own.map_err(|problem| Error::processes(OPEN, problem))
 }
 
+/// Has NVSHMEM do once what streams will be told, at the next PE, in memory from `at` on that nobody uses yet: a kernel that is loaded later
+/// could wait for another that waits for it.
+fn warm(pes: &'static Pes, at: u64, patience: Duration) -> std::result::Result<(), String> {
+    let (me, all) = pes.place();
+    let work = || -> tandem_cuda::Result<bool> {
+        let stream = Stream::new(pes.device())?;
+        let (next, bytes) = ((me + 1) % all, SLOT as usize);
+        stream.call("load NVSHMEM's kernels", |raw| {
+            // SAFETY: all places are of memory that all PEs have allocated; the stream is of the PE's device.
+            unsafe {
+                pes.put(at + SLOT, at, bytes, next, raw);
+                pes.get(at + 2 * SLOT, at, bytes, next, raw);
+                pes.signal(at + 3 * SLOT, 0, false, next, raw);
+                pes.signal(at + 4 * SLOT, 0, true, next, raw);
+                pes.quiet(raw);
+                pes.settle(at, raw);
+            }
+            tandem_cuda::ffi::TANDEM_OK
+        })?;
+        stream.synchronize_until(Instant::now() + patience)
+    };
+    match work() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("NVSHMEM has not moved {SLOT} bytes in {patience:.1?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// NVSHMEM for one team.
 pub(crate) struct Far {
     pub(super) pes: &'static Pes,
@@ -203,6 +231,7 @@ impl Far {
         let at = together(group, "allocate memory of NVSHMEM", lease.memory(pes, bytes, patience))?;
         let windows = Windows::around(at, window, me, all).map_err(|error| error.to_string());
         let windows = together(group, "agree on addresses", windows)?;
+        together(group, "load NVSHMEM's kernels", warm(pes, at + window, patience))?;
         let slots = (0..SLOTS).map(|slot| (at + window + slot * SLOT, None)).collect();
         let far = Far {
             pes,
