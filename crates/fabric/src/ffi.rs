@@ -83,6 +83,7 @@ pub const TANDEM_FAULT_COLLECTIVE: i32 = 7;
 
 /// A PE began a collective inside kernels while another one of the same team was under way on it: `waiter` and `peer` are that PE.
 pub const TANDEM_FAULT_OVERLAP: i32 = 8;
+
 /// An operation inside a kernel on memory of `peer`, which its PE does not reach (tandem_team.apart), or a barrier or collective with it.
 pub const TANDEM_FAULT_APART: i32 = 9;
 
