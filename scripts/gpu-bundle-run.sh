@@ -2,8 +2,8 @@
 # Runs the bundle beside it, `sh run.sh [TIER...]`. The tier gpu, which is the default, is every test program, the conformance
 # suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones; the
 # tier pes is what is written for several GPUs, on the first GPU alone; the tier processes is the fabric's teams of several processes
-# (gpu-processes.sh), under MPS where there is one GPU. A table comes last; what the programs say goes to $OUT (default:
-# out). The exit status is 0 if all passed.
+# (gpu-processes.sh), under MPS where there is one GPU; the tier nvshmem is its teams of GPUs of several nodes (gpu-nvshmem.sh). A table comes
+# last; what the programs say goes to $OUT (default: out). The exit status is 0 if all passed.
 #   PES                 2 4: how many PEs, or lanes, the one GPU stands for in the tier pes
 #   SANITIZE_TOOLS      memcheck racecheck
 #   SANITIZE_SECONDS    300, for each part
@@ -15,8 +15,8 @@ set -uo pipefail
 [ $# -gt 0 ] || set -- gpu
 for tier in "$@"; do
     case $tier in
-    gpu | pes | processes | sanitizer) ;;
-    *) echo "run.sh: there is no tier $tier here; there are gpu, pes, processes and sanitizer" >&2; exit 2 ;;
+    gpu | pes | processes | nvshmem | sanitizer) ;;
+    *) echo "run.sh: there is no tier $tier here; there are gpu, pes, processes, nvshmem and sanitizer" >&2; exit 2 ;;
     esac
 done
 here=$(cd "$(dirname "$0")" && pwd)
@@ -290,9 +290,20 @@ processes() {
     local alone=
     [ "$TANDEM_REQUIRE_GPU" -eq 1 ] || alone=1
     NO_MPS=${NO_MPS:-$alone} OUT="$out/processes" sh "$here/gpu-processes.sh" "$here/processes" >"$out/processes.txt" 2>&1
+    each_part processes
+}
+
+nvshmem() {
+    OUT="$out/nvshmem" sh "$here/gpu-nvshmem.sh" "$here/processes" >"$out/nvshmem.txt" 2>&1
+    each_part nvshmem
+}
+
+# each_part <tier>: a row for each part that a script has run.
+each_part() {
+    grep -q '^part ' "$out/$1.txt" || row "$1" 1 0 "$(tail -n 1 "$out/$1.txt")"
     while read -r name status seconds; do
-        row "processes, $name" "$status" "$seconds" ""
-    done < <(sed -n 's/^part \(.*\): status \([0-9]*\), \([0-9]*\) s$/\1 \2 \3/p' "$out/processes.txt")
+        row "$1, $name" "$status" "$seconds" ""
+    done < <(sed -n 's/^part \(.*\): status \([0-9]*\), \([0-9]*\) s$/\1 \2 \3/p' "$out/$1.txt")
 }
 
 : >"$table"
@@ -301,6 +312,7 @@ for tier in "$@"; do
     gpu) tests; larger; proofs; killed ;;
     pes) pes ;;
     processes) processes ;;
+    nvshmem) nvshmem ;;
     sanitizer) sanitize ;;
     esac
 done

@@ -39,7 +39,7 @@ rm "$bundle/messages" "$bundle/programs"
 
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 [ -e "$bundle/processes" ] || { echo "gpu-bundle: no test program processes was built" >&2; exit 1; }
-cp scripts/killed.sh scripts/several.sh scripts/gpu-processes.sh scripts/nccl-graph.sh "$bundle/"
+cp scripts/killed.sh scripts/several.sh scripts/gpu-processes.sh scripts/gpu-nvshmem.sh scripts/nccl-graph.sh "$bundle/"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
 cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/soak.sh bench/fabric.py bench/several.py "$bundle/"

@@ -47,7 +47,7 @@ const TIERS: [Tier; 8] = [
         name: "sim",
         needs: "g++",
         files: "array collectives_inside contexts device_host examples exec exec_dropped exec_faults exec_model exec_run exec_trial heap heap_faults heap_programs host \
-                processes small",
+                nvshmem processes small",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {

@@ -39,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 47] = [
+const OTHERS: [&str; 49] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -69,6 +69,7 @@ const OTHERS: [&str; 47] = [
     "TANDEM_NODES_AT",
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
+    "TANDEM_NVSHMEM",
     "TANDEM_PROOFS",
     "TANDEM_RANK",
     "TANDEM_REQUIRE_GPU",
@@ -82,6 +83,7 @@ const OTHERS: [&str; 47] = [
     "TANDEM_TEST_FOLDER",
     "TANDEM_TEST_LIMITED",
     "TANDEM_TEST_LIMITED_COEFFICIENTS",
+    "TANDEM_TEST_NODES",
     "TANDEM_TEST_NO_THREADS",
     "TANDEM_TEST_PIECES",
     "TANDEM_TEST_ROUNDS",

@@ -15,6 +15,7 @@ mod memory;
 mod native;
 pub mod nccl;
 pub mod nvml;
+pub mod nvshmem;
 mod peer;
 mod pieces;
 mod pinned;

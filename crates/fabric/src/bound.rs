@@ -1,6 +1,6 @@
 //! How long the host waits for copies, and what becomes of memory that a device does not let go of.
 
-use crate::machine::Point;
+use crate::machine::{Late, Point};
 use crate::Result;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -41,18 +41,6 @@ pub(crate) struct Watch {
     /// The PEs that take part, and an address of each where it gets data; 0 where it gets none.
     pub(crate) pes: Vec<(usize, u64)>,
     /// Of all copies.
-    pub(crate) bytes: u64,
-}
-
-/// What was not done in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Late {
-    /// The PE that has not come, though all that it waits for has.
-    pub(crate) peer: usize,
-    /// One that waits for it, and the address where.
-    pub(crate) waiter: usize,
-    pub(crate) place: u64,
-    pub(crate) waited: Duration,
     pub(crate) bytes: u64,
 }
 

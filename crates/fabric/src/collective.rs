@@ -72,6 +72,10 @@ impl Collectives {
             );
             return Err(Error::invalid(op, problem));
         }
+        if team.is_cuda() && nodes.len() > 1 {
+            let problem = "GPUs of several nodes have no collectives; use puts, signals and barriers, or NCCL";
+            return Err(Error::invalid(op, problem));
+        }
         if job.is_empty() {
             return Err(Error::invalid(op, "a job needs at least one PE"));
         }

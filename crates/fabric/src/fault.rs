@@ -46,6 +46,9 @@ pub enum FaultKind {
     Collective,
     /// A PE began a collective inside kernels or programs while another one of the same team was under way on it.
     Overlap,
+    /// A kernel accessed memory of a PE that its own does not reach ([`crate::Team::reaches`]), or did something with all PEs of a team that
+    /// has such.
+    Apart,
 }
 
 impl fmt::Display for Fault {
@@ -75,6 +78,11 @@ impl fmt::Display for Fault {
                 )
             }
             FaultKind::Process => write!(f, "{peer} is lost: its process has ended while the team was open"),
+            FaultKind::Apart => write!(
+                f,
+                "a kernel of PE {waiter} was to access {peer}, which it does not reach: {place}; what kernels do needs a direct link, queues and the \
+                 host reach it"
+            ),
             FaultKind::Bounds => write!(f, "PE {waiter} accessed {wanted} bytes of {peer} past the end: {place}"),
             FaultKind::Command => {
                 write!(
@@ -126,6 +134,7 @@ impl Record {
             ffi::TANDEM_FAULT_PROCESS => FaultKind::Process,
             ffi::TANDEM_FAULT_COLLECTIVE => FaultKind::Collective,
             ffi::TANDEM_FAULT_OVERLAP => FaultKind::Overlap,
+            ffi::TANDEM_FAULT_APART => FaultKind::Apart,
             _ => FaultKind::Wait,
         };
         let known = self.peer < ffi::TANDEM_FABRIC_MAX_PES as u32;

@@ -84,6 +84,9 @@ pub const TANDEM_FAULT_COLLECTIVE: i32 = 7;
 /// A PE began a collective inside kernels while another one of the same team was under way on it: `waiter` and `peer` are that PE.
 pub const TANDEM_FAULT_OVERLAP: i32 = 8;
 
+/// An operation inside a kernel on memory of `peer`, which its PE does not reach (tandem_team.apart), or a barrier or collective with it.
+pub const TANDEM_FAULT_APART: i32 = 9;
+
 /// Where behind the start of a team's tandem_team_state its boxes are.
 pub const TANDEM_FABRIC_BOXES: i32 = 512;
 
@@ -174,7 +177,7 @@ pub struct tandem_team {
     /// This PE, and how many there are, in the team.
     pub me: u32,
     pub size: u32,
-    /// A bit for each PE of the team whose memory this PE does not reach: no kernel of this one may access it.
+    /// A bit for each PE of the team whose memory this PE does not reach: an access by a kernel of this one is a fault.
     pub apart: u32,
     /// By PE of the team: which PE of the world it is.
     pub world: [u8; 32],

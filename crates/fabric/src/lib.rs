@@ -67,6 +67,7 @@ mod memory;
 mod onesided;
 mod op;
 mod pe;
+mod place;
 mod planner;
 pub mod probe;
 mod process;

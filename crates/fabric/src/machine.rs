@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Regions that can be registered at a time.
 pub(crate) const MAX_REGIONS: usize = ffi::TANDEM_FABRIC_MAX_REGIONS as usize;
@@ -83,6 +83,8 @@ pub(crate) trait Machine: Send + Sync {
 pub(crate) trait Seat: Send + Sync {
     /// The team as kernels of this PE get it; `None` for a pretend PE.
     fn handle(&self) -> Option<ffi::tandem_team>;
+    /// The number of the next barrier that a queue of this PE is told, from 1, where queues count them: among GPUs of several nodes.
+    fn next_barrier(&self) -> u64;
 }
 
 /// The faults of a team.
@@ -115,6 +117,14 @@ pub(crate) trait CommandQueue: Send + Sync {
     fn end(&self) -> Result<Recording>;
     /// Adds all steps that were written down. The recording must be of this queue.
     fn replay(&self, recording: &Recording) -> Result<()>;
+    /// Whether steps of it may end at PEs of other nodes and take too long ([`CommandQueue::late`]).
+    fn may_be_late(&self) -> bool {
+        false
+    }
+    /// The first such step that takes longer than it may, if one does at the time `now`.
+    fn late(&self, _now: Instant) -> Result<Option<Late>> {
+        Ok(None)
+    }
     /// The stream behind the queue, if there is one.
     fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
         None
@@ -129,6 +139,18 @@ pub(crate) trait Point: Any + Debug + Send + Sync {
     fn synchronize(&self) -> Result<()>;
     /// Blocks until it has been reached, or until `end`: whether it has.
     fn synchronize_until(&self, end: Instant) -> Result<bool>;
+}
+
+/// What was not done in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// The PE that has not come, though all that it waits for has.
+    pub(crate) peer: usize,
+    /// One that waits for it, and the address where.
+    pub(crate) waiter: usize,
+    pub(crate) place: u64,
+    pub(crate) waited: Duration,
+    pub(crate) bytes: u64,
 }
 
 /// Steps that were written down, as their kind of queue keeps them.

@@ -1,14 +1,15 @@
 //! What all PEs of a team have in common, and one PE's place in it.
 
-use crate::bound::{self, Late, Watch};
+use crate::bound::{self, Watch};
 use crate::fault::{Fault, Record};
-use crate::machine::{CommandQueue, Faults, Seat, RECORD_WORDS};
+use crate::machine::{CommandQueue, Faults, Late, Seat, RECORD_WORDS};
 use crate::op::Op;
 use crate::process::{Group, Process, Told, Watcher};
 use crate::world::{Allocation, World};
 use crate::{ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub(crate) struct TeamState {
     watches: Mutex<Vec<Watch>>,
     /// Held while PEs are told who has left.
     farewells: Mutex<()>,
+    /// Barriers that queues of this process's PE were told, where it is a GPU and the others are of other nodes.
+    barriers: AtomicU64,
     pub(crate) timeout: Duration,
 }
 
@@ -127,6 +130,10 @@ impl Seat for TeamRank {
     fn handle(&self) -> Option<ffi::tandem_team> {
         self.core.handle(self.me)
     }
+
+    fn next_barrier(&self) -> u64 {
+        self.core.barriers.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
@@ -152,7 +159,7 @@ impl TeamState {
         let last = (0..members.len()).map(node).max().unwrap_or(0);
         let of = |at: usize| (0..members.len()).filter(|&pe| node(pe) == at).collect::<Vec<_>>();
         let nodes = (0..=last).map(of).filter(|pes| !pes.is_empty()).collect();
-        let (fetching, dead, watches, farewells) = Default::default();
+        let (fetching, dead, watches, farewells, barriers) = Default::default();
         let group = world.group.clone();
         let team = TeamState {
             world,
@@ -166,6 +173,7 @@ impl TeamState {
             dead,
             watches,
             farewells,
+            barriers,
             timeout,
         };
         let team = Arc::new(team);
@@ -211,11 +219,24 @@ impl TeamState {
         let fault = match self.dead.get() {
             Some(fault) => fault,
             None => {
-                let Some(record) = (0..self.members.len()).find_map(|pe| self.faults.get(pe)) else { return Ok(()) };
+                let found = (0..self.members.len()).find_map(|pe| Some((pe, self.faults.get(pe)?)));
+                let Some((pe, record)) = found.map(|(pe, record)| (pe, self.named(record))) else { return Ok(()) };
+                // Kernels tell other nodes nothing.
+                if self.pretend.is_none() && self.is_local(pe) {
+                    self.tell(pe, record);
+                }
                 self.dead.get_or_init(|| record.fault(|place| self.world.describe(place), |pe| self.process_of(pe)))
             }
         };
         Err(Error::Fault(Box::new(fault.clone())))
+    }
+
+    /// A wait for a barrier of queues, which are made of waits where they count them, as what it is.
+    fn named(&self, record: Record) -> Record {
+        let arrived = std::mem::offset_of!(ffi::tandem_team_state, arrived) as u64;
+        let is_of = |pe: usize| record.place.wrapping_sub(self.state(pe) + arrived) < 8 * MAX_PES as u64;
+        let is_barrier = record.what == ffi::TANDEM_FAULT_WAIT as u32 && (0..self.members.len()).any(is_of);
+        Record { what: if is_barrier { ffi::TANDEM_FAULT_BARRIER as u32 } else { record.what }, ..record }
     }
 
     pub(crate) fn member(&self, op: &'static str, pe: usize) -> Result<()> {
@@ -311,7 +332,8 @@ impl TeamState {
     /// Tells other nodes of a fault of PE `pe`: they see no record.
     pub(crate) fn tell(&self, pe: usize, record: Record) {
         if let Some(group) = self.group() {
-            group.tell(&Told { team: self.state.offset().unwrap_or(0), pe, record });
+            let place = self.world.span().abroad(record.place);
+            group.tell(&Told { team: self.state.offset().unwrap_or(0), pe, record: Record { place, ..record } });
         }
     }
 
@@ -371,13 +393,14 @@ impl TeamState {
     /// Waits until a queue has done all that it was told, or copies that it may wait for are late.
     pub(crate) fn watched(&self, queue: &dyn CommandQueue) -> Result<()> {
         let is_watched = !lock(&self.watches).is_empty();
-        if let Some(end) = is_watched.then(|| queue.mark()).transpose()?.flatten() {
+        if let Some(end) = (is_watched || queue.may_be_late()).then(|| queue.mark()).transpose()?.flatten() {
             loop {
                 let now = Instant::now();
                 if end.synchronize_until(now + LOOK)? {
                     break;
                 }
                 self.look(None, now)?;
+                queue.late(now)?.map_or(Ok(()), |late| self.give_up_copy(late))?;
             }
             // What is done is forgotten.
             self.look(None, Instant::now())?;
@@ -416,7 +439,8 @@ impl Watcher for TeamState {
         if self.state.offset() != Some(told.team) || told.pe >= self.members.len() {
             return;
         }
-        self.faults.put(told.pe, told.record);
+        let place = self.world.span().at_home(told.record.place);
+        self.faults.put(told.pe, Record { place, ..told.record });
         self.poison(self.local());
     }
 
@@ -429,6 +453,31 @@ impl Watcher for TeamState {
         for pe in self.local() {
             // Without it waits end by the timeout.
             let _ = self.world.machine.write(self.members[pe], self.state(pe) + left, &gone.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Team};
+
+    /// A wait for a word of a barrier is a barrier, and no other is.
+    #[test]
+    fn waits_of_barriers_are_barriers() {
+        let team = Team::sim(3, Options::default()).unwrap();
+        let core = team.core();
+        let arrived = std::mem::offset_of!(ffi::tandem_team_state, arrived) as u64;
+        let named = |what: i32, place: u64| {
+            core.named(Record { what: what as u32, waiter: 0, peer: 2, place, seen: 1, wanted: 2 }).what as i32
+        };
+        for (pe, word) in [(0, 0), (1, 31), (2, 7)] {
+            let place = core.state(pe) + arrived + 8 * word;
+            assert_eq!(named(ffi::TANDEM_FAULT_WAIT, place), ffi::TANDEM_FAULT_BARRIER);
+            assert_eq!(named(ffi::TANDEM_FAULT_COPY, place), ffi::TANDEM_FAULT_COPY);
+        }
+        for place in [core.state(1) + arrived - 8, core.state(1) + arrived + 8 * MAX_PES as u64, 0] {
+            assert_eq!(named(ffi::TANDEM_FAULT_WAIT, place), ffi::TANDEM_FAULT_WAIT);
         }
     }
 }

@@ -19,8 +19,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, DeviceBuffer, Stream};
 
-use options::shape;
 pub use options::Options;
+use options::{far_problem, shape};
 
 /// The longest timeout; longer ones are cut to it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -82,28 +82,31 @@ impl Team {
     /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is less
     /// than 8 for each, or 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
-        Self::of(Self::of_gpus(devices, &options, None)?, None)
+        Self::of(Self::of_gpus(devices, &options, None, false)?, None)
     }
 
     /// A team of the GPUs of all processes that meet, `devices` of them in this one, as of [`Team::sim_in`]. Every process sees all of
     /// these GPUs. On one GPU the kernels of several processes run beside each other where NVIDIA's MPS serves it, else in turns.
     ///
+    /// Over several nodes each process is a node, with one GPU, and sees that one. NVSHMEM, the user's own, carries what queues and the host do
+    /// with other PEs; kernels reach their own PE's memory alone. All of a window ([`Options::window`], 1 GiB unless given) has memory from the
+    /// start, and a process has one such team at a time.
+    ///
     /// # Errors
-    /// As for [`Team::cuda`] and [`Team::sim_in`]; [`Options::apart`]; a GPU that another process does not see, or does not reach.
+    /// As for [`Team::cuda`] and [`Team::sim_in`]; [`Options::apart`]; a GPU that another process does not see, or does not reach. Of several
+    /// nodes: more processes or GPUs on one; NVSHMEM cannot be used in a process, or is another one there.
     pub fn cuda_in(meeting: Meeting, devices: &[Device], options: Options) -> Result<Self> {
         let op = "open a team of GPUs";
         if devices.is_empty() || !options.apart.is_empty() {
             return Err(Error::invalid(op, "a process of a team has at least one GPU, and none of its PEs are apart"));
         }
-        if meeting.nodes() > 1 {
-            return Err(Error::invalid(
-                op,
-                "GPUs of several nodes are no team yet: open one of pretend PEs (Team::sim_in), or one for each node",
-            ));
+        if let Some(problem) = far_problem(meeting.size(), meeting.nodes(), devices.len()) {
+            return Err(Error::invalid(op, problem));
         }
+        let is_far = meeting.nodes() > 1;
         let patience = options.timeout.min(LONGEST_TIMEOUT);
         let group = Group::meet(meeting, devices.len(), &format!("GPUs, {options:?}"), patience)?;
-        let core = Self::of_gpus(devices, &options, Some(&group))?;
+        let core = Self::of_gpus(devices, &options, Some(&group), is_far)?;
         let membership = Membership::new(&core.world, group, patience);
         Self::of(core, Some(membership))
     }
@@ -115,17 +118,30 @@ impl Team {
     /// As for [`Team::cuda`].
     pub fn cuda_on(streams: &[Arc<Stream>], options: Options) -> Result<Self> {
         let devices: Vec<Device> = streams.iter().map(|stream| stream.device()).collect();
-        let core = Self::of_gpus(&devices, &options, None)?;
+        let core = Self::of_gpus(&devices, &options, None, false)?;
         let seats =
             streams.iter().enumerate().map(|(me, stream)| (Arc::new(TeamRank { core: core.clone(), me }), stream));
         let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
         Ok(Team(Arc::new(Inner { core, queues, membership: None })))
     }
 
-    fn of_gpus(devices: &[Device], options: &Options, group: Option<&Arc<Group>>) -> Result<Arc<TeamState>> {
+    /// With `is_far` the group's processes are nodes.
+    fn of_gpus(
+        devices: &[Device],
+        options: &Options,
+        group: Option<&Arc<Group>>,
+        is_far: bool,
+    ) -> Result<Arc<TeamState>> {
         let pes = group.map_or(devices.len(), |group| group.count());
-        let (window, caps, mut links) = shape(pes, options, 256 << 30)?;
-        let machine = cuda::Machine::new(devices, window, options.checks, &mut links, group)?;
+        let (window, caps, mut links) = shape(pes, options, if is_far { cuda::FAR_WINDOW } else { 256 << 30 })?;
+        let far = match group.filter(|_| is_far) {
+            Some(group) => {
+                links.divide(group.nodes());
+                Some(cuda::Far::open(group, devices[0], window, options.timeout.min(LONGEST_TIMEOUT))?)
+            }
+            None => None,
+        };
+        let machine = cuda::Machine::new(devices, window, options.checks, &mut links, group, far)?;
         let window = machine.window();
         let world = World::new(Arc::new(machine), window, caps, links, options.initial, group.cloned())?;
         Self::open(world, None, options)

@@ -4,6 +4,7 @@ use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
 use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MAX_REGIONS};
 use crate::op::Op;
+use crate::place::Span;
 use crate::process::{Group, Parcel, MOST_NUMBERS};
 use crate::{ffi, Error, Result, Space};
 use std::collections::HashSet;
@@ -427,6 +428,11 @@ impl World {
         }
         lock(&self.leaving).push((what, marks));
         Ok(())
+    }
+
+    /// Where the windows are.
+    pub(crate) fn span(&self) -> Span {
+        Span { heap: self.machine.heap(), bytes: self.pes() as u64 * self.window }
     }
 
     /// Where an address is, in words.

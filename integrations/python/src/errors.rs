@@ -49,6 +49,7 @@ pub(crate) fn of(team: &Team, error: Error) -> PyErr {
                 FaultKind::Process => "process",
                 FaultKind::Collective => "collective",
                 FaultKind::Overlap => "overlap",
+                FaultKind::Apart => "apart",
             };
             let names = match &peer {
                 Some(peer) => format!("{} and {peer}", team.name(fault.waiter)),

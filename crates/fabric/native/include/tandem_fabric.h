@@ -70,6 +70,8 @@ extern "C" {
 #define TANDEM_FAULT_COLLECTIVE 7
 /// A PE began a collective inside kernels while another one of the same team was under way on it: `waiter` and `peer` are that PE.
 #define TANDEM_FAULT_OVERLAP 8
+/// An operation inside a kernel on memory of `peer`, which its PE does not reach (tandem_team.apart), or a barrier or collective with it.
+#define TANDEM_FAULT_APART 9
 
 /// Where behind the start of a team's tandem_team_state its boxes are.
 #define TANDEM_FABRIC_BOXES 512
@@ -152,7 +154,7 @@ typedef struct tandem_team {
     /// This PE, and how many there are, in the team.
     uint32_t me;
     uint32_t size;
-    /// A bit for each PE of the team whose memory this PE does not reach: no kernel of this one may access it.
+    /// A bit for each PE of the team whose memory this PE does not reach: an access by a kernel of this one is a fault.
     uint32_t apart;
     /// By PE of the team: which PE of the world it is.
     uint8_t world[32];

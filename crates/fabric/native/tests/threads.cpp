@@ -271,6 +271,35 @@ void ends_of_allocations(uint32_t pes) {
     }
 }
 
+/// Operations at a PE without a link to it are faults that name it, and touch nothing; others go on.
+void links_that_are_not_there(World& world, uint32_t pes) {
+    const uint32_t far = pes - 1;
+    for (uint32_t k = 0; k < 6; k++) {
+        tandem_team team = world.team(world.everyone(), 0);
+        team.apart = 1u << far;
+        for (uint32_t pe = 0; pe < pes; pe++) world.reset(pe);
+        world.fault(0) = {};
+        uint32_t* mine = at<uint32_t>(team, 256);
+        uint32_t* theirs = reinterpret_cast<uint32_t*>(world.window(far) + 256);
+        *mine = *theirs = 77;
+        p(team, mine, 5u, 0);
+        CHECK("faults", world.fault(0).what == 0 && *mine == 5, "case %u: its own memory", k);
+        if (k == 0) p(team, mine, 6u, far);
+        if (k == 1) put(team, mine + 8, mine, 3, far);
+        if (k == 2) CHECK("faults", g(team, mine, far) == 0, "a read over no link");
+        if (k == 3) CHECK("faults", remote_ptr(team, mine, far) == nullptr, "an address over no link");
+        if (k == 4) CHECK("faults", !barrier(team), "a barrier over no link");
+        if (k == 5) CHECK("faults", !broadcast(team, mine + 4, mine, 1, 0), "a collective over no link");
+        const tandem_fault& fault = world.fault(0);
+        CHECK("faults", fault.what == TANDEM_FAULT_APART, "case %u: fault %u", k, fault.what);
+        CHECK("faults", fault.waiter == 0 && fault.peer == far, "case %u: peer %u", k, fault.peer);
+        if (k == 0) CHECK("faults", fault.place == reinterpret_cast<uint64_t>(theirs) && fault.wanted == 4, "place");
+        CHECK("faults", *theirs == 77 && theirs[8] == 0, "case %u: what is not reached was written", k);
+        const auto* state = reinterpret_cast<tandem_team_state*>(world.window(far) + team.state);
+        CHECK("faults", state->arrived[0] == 0 && state->poisoned == 0, "case %u: its state was written", k);
+    }
+}
+
 /// Peers that never signal and PEs that never come: the record names them, and the other PEs stop waiting.
 void faults(uint32_t pes) {
     for (uint32_t kind = 0; kind < 3; kind++) {
@@ -332,6 +361,7 @@ void faults(uint32_t pes) {
         }
     }
     if (CHECKS) ends_of_allocations(pes);
+    if (pes > 1) links_that_are_not_there(world, pes);
 }
 
 void examples(World& world, uint32_t pes, uint64_t seed) {

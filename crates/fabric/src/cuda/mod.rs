@@ -1,8 +1,11 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
+mod far;
+mod far_queue;
 mod faults;
 mod shared;
 mod stream_queue;
+mod windows;
 
 use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::ALIGN;
@@ -16,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tandem_cuda::{Device, Pinned, Reserved, Stream};
 
+pub(crate) use far::{Far, WINDOW as FAR_WINDOW};
 use faults::Faults;
 use shared::Shared;
 
@@ -53,6 +57,8 @@ pub(crate) struct Machine {
     shared: Option<Shared>,
     /// Where allocations end, if that is kept.
     ends: Option<Ends>,
+    /// The GPUs of other nodes, if the world has such: then the windows are in NVSHMEM's memory.
+    far: Option<Arc<Far>>,
 }
 
 /// A word for each [`ALIGN`] bytes of a window, on each PE, behind the tables of regions. Grows with the heap.
@@ -108,6 +114,7 @@ impl Machine {
         checks: bool,
         links: &mut Links,
         group: Option<&Arc<Group>>,
+        far: Option<Arc<Far>>,
     ) -> Result<Self> {
         enough_connections(OPEN, devices)?;
         let local = group.map_or(0..devices.len(), |group| group.local());
@@ -119,14 +126,17 @@ impl Machine {
             preload(device)?;
         }
         peers(devices, local.start, links)?;
-        let window = window.next_multiple_of(granule);
+        let window = far.as_ref().map_or(window.next_multiple_of(granule), |far| far.windows.window);
         let table = TABLE.next_multiple_of(granule);
         let pes = all as u64;
         // Tables lie behind the windows, so that a window is all heap.
         let step = if checks { (window / ALIGN * WORD).next_multiple_of(granule) } else { 0 };
-        let reserved = Reserved::new(pes * (window + table + step))?;
+        // Where the windows have addresses and memory of NVSHMEM's, what else there is begins at once.
+        let windows = if far.is_some() { 0 } else { pes * window };
+        let reserved = Reserved::new(windows + pes * (table + step))?;
         let terms = format!("GPUs with windows of {window} bytes in steps of {granule}, checks {checks}");
-        let shared = group.map(|group| Shared::join(group, devices, &terms, reserved.address())).transpose()?;
+        let near = group.filter(|_| far.is_none());
+        let shared = near.map(|group| Shared::join(group, devices, &terms, reserved.address())).transpose()?;
         let users = |pe: usize| {
             let reaching = local.clone().filter(|&user| links.apart(user, pe).is_none());
             each_once(reaching.map(|user| devices[user - local.start]))
@@ -134,17 +144,17 @@ impl Machine {
         let mut tables = Vec::new();
         let mut host = Vec::new();
         for (pe, &device) in local.clone().zip(devices) {
-            let at = pes * window + pe as u64 * table;
+            let at = windows + pe as u64 * table;
             reserved.map(at..at + table, device, &[device])?;
             tables.push(reserved.address() + at);
             host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Some(Pinned::new(device, STAGING)?) }));
         }
         let users = local.clone().map(users).collect();
         let mapped = devices.iter().map(|_| Mutex::new(0)).collect();
-        let ends = checks.then_some(Ends { at: pes * (window + table), step, mapped });
+        let ends = checks.then_some(Ends { at: windows + pes * table, step, mapped });
         let near = |pe: usize| devices[if local.contains(&pe) { pe - local.start } else { 0 }];
         let devices = (0..all).map(near).collect();
-        Ok(Machine { devices, local, window, granule, users, reserved, host, tables, shared, ends })
+        Ok(Machine { devices, local, window, granule, users, reserved, host, tables, shared, ends, far })
     }
 
     /// The place of PE `pe` among those of this process; 0 for one of another process.
@@ -163,19 +173,30 @@ impl Machine {
             true => Some(self.reserved.map_to_share(range.clone(), device, users)?),
             false => self.reserved.map(range.clone(), device, users).map(|()| None)?,
         };
-        let mut path = self.path(pe);
-        path.slot("fill memory", 0)?;
-        let zeroed = path.stream.call("fill memory", |raw| {
-            let at = (self.reserved.address() + range.start) as *mut u8;
-            // SAFETY: the bytes have just been mapped and nobody else knows of them.
-            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, 0, (range.end - range.start) as usize, raw) }
-        });
-        let zeroed = zeroed.map_err(Error::from).and_then(|()| path.settle("fill memory", range.end - range.start));
+        let zeroed = self.zero(pe, self.reserved.address() + range.start, range.end - range.start);
         // What is still written to stays mapped.
         if zeroed.as_ref().is_err_and(|error| !matches!(error, Error::Late { .. })) {
             let _ = self.reserved.unmap(range);
         }
         zeroed.map(|()| given)
+    }
+
+    /// Overwrites bytes at an address of PE `pe`'s memory, which nobody else knows of yet.
+    fn zero(&self, pe: usize, at: u64, bytes: u64) -> Result<()> {
+        const OP: &str = "fill memory";
+        let mut path = self.path(pe);
+        path.slot(OP, 0)?;
+        path.stream.call(OP, |raw| {
+            // SAFETY: the bytes have memory, and nobody else knows of them.
+            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at as *mut u8, 0, bytes as usize, raw) }
+        })?;
+        path.settle(OP, bytes)
+    }
+
+    /// Who reaches an address of another node's PE, with that PE and the same place in this one's window; `None` for memory that is here.
+    fn abroad(&self, at: u64) -> Option<(&Far, usize, u64)> {
+        let far = self.far.as_deref()?;
+        far.windows.far(at).map(|(pe, there)| (far, pe, there))
     }
 
     /// Gives the words for the first `heap` bytes of a window memory. What is there stays when the heap shrinks again.
@@ -267,7 +288,7 @@ fn peers(devices: &[Device], first: usize, links: &mut Links) -> Result<()> {
 
 impl machine::Machine for Machine {
     fn heap(&self) -> u64 {
-        self.reserved.address()
+        self.far.as_ref().map_or(self.reserved.address(), |far| far.windows.heap)
     }
 
     fn granule(&self) -> u64 {
@@ -275,7 +296,11 @@ impl machine::Machine for Machine {
     }
 
     fn name(&self, pe: usize) -> String {
-        self.shared.as_ref().map_or_else(|| self.devices[pe].to_string(), |shared| shared.name(pe))
+        match (&self.shared, &self.far) {
+            (Some(shared), _) => shared.name(pe),
+            (None, Some(far)) => far.name(pe),
+            (None, None) => self.devices[pe].to_string(),
+        }
     }
 
     fn device(&self, pe: usize) -> Option<Device> {
@@ -285,11 +310,19 @@ impl machine::Machine for Machine {
     fn sharing(&self, pe: usize) -> usize {
         match &self.shared {
             Some(shared) => shared.sharing(pe),
+            None if self.far.is_some() => 1,
             None => self.devices.iter().filter(|&&device| device == self.devices[pe]).count(),
         }
     }
 
     fn map(&self, pe: usize, from: u64, to: u64) -> Result<Option<OwnedFd>> {
+        if let Some(far) = &self.far {
+            // All of the window has memory.
+            return self
+                .grow_ends(pe, to)
+                .and_then(|()| self.zero(pe, far.windows.base() + from, to - from))
+                .map(|()| None);
+        }
         let device = self.devices[pe];
         let (range, users, is_given) = (self.range(pe, from, to), &self.users[self.own(pe)], self.shared.is_some());
         match self.grow_ends(pe, to).and_then(|()| self.zeroed(pe, range, users, is_given)) {
@@ -308,39 +341,53 @@ impl machine::Machine for Machine {
     }
 
     fn unmap(&self, pe: usize, from: u64, to: u64) {
+        if self.far.is_some() {
+            return;
+        }
         // Called to undo: what failed is reported.
         let _ = self.reserved.unmap(self.range(pe, from, to));
     }
 
     fn write(&self, pe: usize, to: u64, from: &[u8]) -> Result<()> {
+        let (op, abroad) = ("copy to device", self.abroad(to));
         let mut path = self.path(pe);
         for (i, piece) in from.chunks(STAGING).enumerate() {
-            let (stream, slot) = path.slot("copy to device", piece.len())?;
+            let (stream, slot) = path.slot(op, piece.len())?;
             slot.bytes()[..piece.len()].copy_from_slice(piece);
-            let (at, memory) = ((to as usize + i * STAGING) as *mut u8, slot.address());
-            // SAFETY: the caller has checked the range, which may be host memory of a team; the slot is as long as a piece, and is not touched
-            // before the stream has been waited for.
-            stream.call("copy to device", |raw| unsafe {
-                tandem_cuda::ffi::tandem_cuda_copy(at, memory, piece.len(), raw)
+            let at = abroad.map_or(to + (i * STAGING) as u64, |(far, ..)| far.staging);
+            let memory = slot.address();
+            // SAFETY: the caller has checked the range, which may be host memory of a team; the slot, and the memory before another node, are as
+            // long as a piece, and are not touched before the stream has been waited for.
+            stream.call(op, |raw| unsafe {
+                tandem_cuda::ffi::tandem_cuda_copy(at as *mut u8, memory, piece.len(), raw)
             })?;
-            path.settle("copy to device", piece.len() as u64)?;
+            if let Some((far, peer, there)) = abroad {
+                far.send_staged(op, stream, (peer, there + (i * STAGING) as u64), piece.len())?;
+            }
+            let settled = path.settle(op, piece.len() as u64);
+            settled.map_err(|error| abroad.map_or(error.clone(), |(far, peer, _)| far.late(op, error, peer)))?;
         }
         path.wipe(from.len());
         Ok(())
     }
 
     fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Result<()> {
+        let (op, bytes, abroad) = ("copy to host", to.len(), self.abroad(from));
         let mut path = self.path(pe);
-        let (op, bytes) = ("copy to host", to.len());
         for (i, piece) in to.chunks_mut(STAGING).enumerate() {
             let (stream, slot) = path.slot(op, piece.len())?;
-            let (at, memory) = ((from as usize + i * STAGING) as *const u8, slot.address());
+            if let Some((far, peer, there)) = abroad {
+                far.fetch_staged(op, stream, (peer, there + (i * STAGING) as u64), piece.len())?;
+            }
+            let at = abroad.map_or(from + (i * STAGING) as u64, |(far, ..)| far.staging);
+            let memory = slot.address();
             let copy = |raw| {
                 // SAFETY: as in `write`.
-                unsafe { tandem_cuda::ffi::tandem_cuda_copy(memory, at, piece.len(), raw) }
+                unsafe { tandem_cuda::ffi::tandem_cuda_copy(memory, at as *const u8, piece.len(), raw) }
             };
             stream.call(op, copy)?;
-            path.settle(op, piece.len() as u64)?;
+            let settled = path.settle(op, piece.len() as u64);
+            settled.map_err(|error| abroad.map_or(error.clone(), |(far, peer, _)| far.late(op, error, peer)))?;
             piece.copy_from_slice(&path.slot(op, piece.len())?.1.bytes()[..piece.len()]);
         }
         path.wipe(bytes);
@@ -350,17 +397,18 @@ impl machine::Machine for Machine {
     fn faults(&self, places: &[u64]) -> Result<Arc<dyn machine::Faults>> {
         match &self.shared {
             Some(shared) => shared.faults(self.devices[self.local.start], places, self.window),
-            None => Ok(Arc::new(Faults::new(self.devices[0], places.len())?)),
+            // Of several nodes each has its own, and is told the others'.
+            None => Ok(Arc::new(Faults::new(self.devices[self.local.start], places.len())?)),
         }
     }
 
     fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let stream = Arc::new(Stream::new(self.devices[pe])?);
-        Ok(Arc::new(stream_queue::StreamQueue::new(stream, seat, &self.devices)))
+        Ok(Arc::new(stream_queue::StreamQueue::new(stream, seat, &self.devices, self.far.as_ref())))
     }
 
     fn command_queue_on(&self, stream: Arc<Stream>, seat: Arc<dyn Seat>) -> Result<Arc<dyn machine::CommandQueue>> {
-        Ok(Arc::new(stream_queue::StreamQueue::new(stream, Some(seat), &self.devices)))
+        Ok(Arc::new(stream_queue::StreamQueue::new(stream, Some(seat), &self.devices, self.far.as_ref())))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {

@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::OPEN;
 use crate::fault::Record;
+use crate::place::Span;
 use crate::process::{self, Group, Parcel};
 use crate::{machine, Error, Result};
 use std::sync::Arc;
@@ -99,7 +100,8 @@ impl Shared {
         let member = |&place: &u64| (place.wrapping_sub(here) / window) as usize;
         let heaps = places.iter().map(|place| self.heaps.get(member(place)).copied().unwrap_or(here)).collect();
         let faults = Faults::shared(device, places.len(), &memory)?;
-        Ok(Arc::new(SharedFaults { faults, here, heaps, span: self.heaps.len() as u64 * window }))
+        let here = Span { heap: here, bytes: self.heaps.len() as u64 * window };
+        Ok(Arc::new(SharedFaults { faults, here, heaps }))
     }
 }
 
@@ -107,47 +109,23 @@ impl Shared {
 struct SharedFaults {
     faults: Faults,
     /// Where this process has the windows, and by PE of the team where its own process has them.
-    here: u64,
+    here: Span,
     heaps: Vec<u64>,
-    /// Bytes of all windows.
-    span: u64,
-}
-
-/// The same place of the windows where they begin at `to`.
-fn moved(place: u64, from: u64, to: u64, span: u64) -> u64 {
-    let offset = place.wrapping_sub(from);
-    if offset < span {
-        to + offset
-    } else {
-        place
-    }
 }
 
 impl machine::Faults for SharedFaults {
     fn get(&self, pe: usize) -> Option<Record> {
         let record = self.faults.get(pe)?;
-        Some(Record { place: moved(record.place, self.heaps[pe], self.here, self.span), ..record })
+        let place = Span { heap: self.heaps[pe], ..self.here }.moved(record.place, self.here.heap);
+        Some(Record { place, ..record })
     }
 
     fn put(&self, pe: usize, record: Record) {
-        let place = moved(record.place, self.here, self.heaps[pe], self.span);
+        let place = self.here.moved(record.place, self.heaps[pe]);
         self.faults.put(pe, Record { place, ..record });
     }
 
     fn address(&self, pe: usize) -> usize {
         self.faults.address(pe)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_of_windows_move_and_others_stay() {
-        for (place, wanted) in [(1000, 5000), (1499, 5499), (1500, 1500), (999, 999), (0, 0), (u64::MAX, u64::MAX)] {
-            assert_eq!(moved(place, 1000, 5000, 500), wanted);
-            assert!(wanted == place || moved(wanted, 5000, 1000, 500) == place);
-        }
     }
 }

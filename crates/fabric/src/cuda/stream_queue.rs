@@ -1,6 +1,8 @@
 //! A queue that is a stream.
 
-use crate::machine::{self, Point, Recording, Seat};
+use super::far::Far;
+use super::far_queue::FarQueue;
+use crate::machine::{self, Late, Point, Recording, Seat};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::any::Any;
@@ -15,16 +17,48 @@ pub(super) struct StreamQueue {
     /// By PE of the world.
     devices: Arc<[Device]>,
     recording: Mutex<bool>,
+    /// Its steps at other nodes' PEs, if there are such.
+    far: Option<FarQueue>,
 }
 
 impl StreamQueue {
-    pub(super) fn new(stream: Arc<Stream>, seat: Option<Arc<dyn Seat>>, devices: &Arc<[Device]>) -> Self {
-        StreamQueue { stream, seat, devices: devices.clone(), recording: Mutex::new(false) }
+    pub(super) fn new(
+        stream: Arc<Stream>,
+        seat: Option<Arc<dyn Seat>>,
+        devices: &Arc<[Device]>,
+        far: Option<&Arc<Far>>,
+    ) -> Self {
+        StreamQueue {
+            stream,
+            seat,
+            devices: devices.clone(),
+            recording: Mutex::new(false),
+            far: far.map(FarQueue::new),
+        }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {
         let handle = self.seat.as_ref().and_then(|seat| seat.handle());
         handle.ok_or_else(|| Error::invalid("queue of the host", "it is of no team, and takes no waits"))
+    }
+
+    /// Does what a step has to do with PEs of other nodes: whether that was all of it.
+    fn push_far(&self, far: &FarQueue, op: &Op) -> Result<bool> {
+        let step = far.far.windows.step(op)?;
+        if step.is_none() && !matches!(op, Op::Barrier) {
+            return Ok(false);
+        }
+        if self.is_recording() {
+            let problem = "the queue is recording a graph, which holds no steps at GPUs of other nodes";
+            return Err(Error::invalid("reach another node", problem));
+        }
+        let team = self.handle()?;
+        match (step, &self.seat) {
+            (Some(step), _) => far.push(&self.stream, &team, step)?,
+            (None, Some(seat)) => far.barrier(&self.stream, &team, seat.next_barrier())?,
+            (None, None) => {}
+        }
+        Ok(true)
     }
 
     fn is_recording(&self) -> bool {
@@ -34,6 +68,9 @@ impl StreamQueue {
 
 impl machine::CommandQueue for StreamQueue {
     fn push(&self, op: Op) -> Result<()> {
+        if self.far.as_ref().map_or(Ok(false), |far| self.push_far(far, &op))? {
+            return Ok(());
+        }
         // SAFETY (of all below): whoever made the operation has checked its addresses and lengths against allocations of
         // this world, which are not freed before this stream has got past it (World::retire); argument structs are copied
         // by the launch.
@@ -73,7 +110,8 @@ impl machine::CommandQueue for StreamQueue {
             Op::Wait(args) => {
                 let team = self.handle()?;
                 // SAFETY: as above; the team's state and records live as long as the team, which this queue holds.
-                self.stream.call("wait", |raw| unsafe { ffi::tandem_fabric_wait(&team, &args, raw) })
+                self.stream.call("wait", |raw| unsafe { ffi::tandem_fabric_wait(&team, &args, raw) })?;
+                return self.far.as_ref().map_or(Ok(()), |far| far.settle(&self.stream, &team));
             }
             Op::Barrier => {
                 let team = self.handle()?;
@@ -133,8 +171,22 @@ impl machine::CommandQueue for StreamQueue {
         }
     }
 
+    fn may_be_late(&self) -> bool {
+        self.far.is_some()
+    }
+
+    fn late(&self, now: Instant) -> Result<Option<Late>> {
+        self.far.as_ref().map_or(Ok(None), |far| far.look(now))
+    }
+
     fn stream(&self) -> Option<&Arc<Stream>> {
         Some(&self.stream)
+    }
+}
+
+impl Drop for StreamQueue {
+    fn drop(&mut self) {
+        self.far.iter().for_each(|far| far.leave(&self.stream));
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::claims::Claims;
 use super::{PAGEABLE_CHUNK, PINNED_CHUNK};
-use crate::bound::{bound, Late};
+use crate::bound::bound;
+use crate::machine::Late;
 use crate::op::Op;
 use crate::world::PinnedLoan;
 use crate::{Error, Event, OneSided, Queue, Result, Symmetric, Team};

@@ -205,3 +205,45 @@ pub fn inside(team: &Team, what: Inside, scope: Scope, words: &Symmetric<u64>, r
 fn addresses<T: Pod>(team: &Team, memory: &Symmetric<T>) -> Result<Vec<u64>> {
     (0..team.size()).map(|pe| team.core().address("address", memory, pe)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FaultKind, Options, Team};
+
+    /// What the host has not refused, as it does not see what a kernel will do, the kernel finds.
+    #[test]
+    fn a_kernel_finds_that_it_has_no_link() {
+        let gpus = tandem_cuda::testing::at_least(2);
+        let _alone = tandem_cuda::testing::alone();
+        let Some(pair) = gpus.get(..2) else { return };
+        for is_get in [0, 1] {
+            let team = Team::cuda(pair, Options { apart: vec![(0, 1)], ..Options::default() }).unwrap();
+            let words: Symmetric<u64> = team.alloc(64).unwrap();
+            team.write(1, &words, &[7; 64]).unwrap();
+            let at = team.queue(0).address(&words).unwrap();
+            let args = |peer| ffi::tandem_bench_transfer_args {
+                to: at,
+                from: at + 256,
+                bytes: 256,
+                room: 256,
+                rounds: 1,
+                blocks: 1,
+                threads: 32,
+                peer,
+                is_get,
+                scope: ffi::TANDEM_SCOPE_BLOCK,
+            };
+            let run = |peer| {
+                // SAFETY: both places are memory of the team, as long as `bytes`.
+                let told =
+                    |stream, team: &ffi::tandem_team| unsafe { ffi::tandem_bench_transfer(team, &args(peer), stream) };
+                team.queue(0).call("transfer", told).and_then(|()| team.queue(0).synchronize())
+            };
+            run(0).unwrap();
+            let Err(Error::Fault(fault)) = run(1) else { panic!("PE 0 has reached PE 1") };
+            assert_eq!((fault.kind, fault.waiter, fault.peer), (FaultKind::Apart, 0, Some(1)), "{fault}");
+            assert!(fault.to_string().contains("needs a direct link"), "{fault}");
+        }
+    }
+}

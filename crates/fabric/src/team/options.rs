@@ -75,9 +75,33 @@ pub(super) fn shape(pes: usize, options: &Options, window: u64) -> Result<Shape>
     Ok((window, caps, links))
 }
 
+/// What is wrong with GPUs of `processes` processes on `nodes` nodes, of which this one has `gpus`, if something is.
+pub(super) fn far_problem(processes: usize, nodes: usize, gpus: usize) -> Option<String> {
+    let is_fine = nodes == 1 || (processes == nodes && gpus == 1);
+    let problem = || {
+        format!(
+            "{processes} processes on {nodes} nodes, and {gpus} GPUs in this one: among GPUs of several nodes each process is a node, with one \
+             GPU (tandem run --nodes N -n 1, also where several are on a host)"
+        )
+    };
+    (!is_fine).then(problem)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn among_nodes_a_process_is_one_with_one_gpu() {
+        for (processes, nodes, gpus) in [(1, 1, 1), (4, 1, 3), (2, 2, 1), (8, 8, 1)] {
+            assert_eq!(far_problem(processes, nodes, gpus), None);
+        }
+        for (processes, nodes, gpus) in [(4, 2, 1), (2, 2, 2), (8, 4, 2)] {
+            let text = far_problem(processes, nodes, gpus).unwrap();
+            let said = format!("{processes} processes on {nodes} nodes, and {gpus} GPUs");
+            assert!(text.contains(&said) && text.contains("-n 1"), "{text}");
+        }
+    }
 
     #[test]
     fn a_heap_has_no_more_than_its_window() {

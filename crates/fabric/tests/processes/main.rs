@@ -4,6 +4,7 @@
 //! A test starts this program again, once for each process, to play a scene ([`member`]).
 
 mod drills;
+mod gpus;
 mod launch;
 mod litmus;
 #[allow(dead_code)]
@@ -36,7 +37,7 @@ fn longest() -> Duration {
 #[test]
 fn member() {
     let Ok(scene) = std::env::var(SCENE) else { return };
-    let play = [suite::SCENES, drills::SCENES, launch::SCENES, litmus::SCENES, nodes::SCENES, SCENES]
+    let play = [suite::SCENES, drills::SCENES, launch::SCENES, litmus::SCENES, nodes::SCENES, gpus::SCENES, SCENES]
         .concat()
         .into_iter()
         .find(|(name, _)| *name == scene);
@@ -53,7 +54,7 @@ const SCENES: &[Scene] = &[
 /// The arguments of an example, with the PEs of this process.
 fn line(more: &str) -> Vec<String> {
     let device = if has_gpu() {
-        format!("cuda:{}", gpus(own_pes()).iter().map(|gpu| gpu.index.to_string()).collect::<Vec<_>>().join(","))
+        format!("cuda:{}", own_gpus(own_pes()).iter().map(|gpu| gpu.index.to_string()).collect::<Vec<_>>().join(","))
     } else {
         format!("sim:{}", own_pes())
     };
@@ -87,14 +88,14 @@ fn has_gpu() -> bool {
 fn try_open(pes: usize, options: Options) -> tandem_fabric::Result<Team> {
     let meeting = Meeting::from_env()?.unwrap();
     if has_gpu() {
-        let devices: Vec<_> = gpus(pes).into_iter().map(|gpu| gpu.usable.unwrap()).collect();
+        let devices: Vec<_> = own_gpus(pes).into_iter().map(|gpu| gpu.usable.unwrap()).collect();
         return Team::cuda_in(meeting, &devices, options);
     }
     Team::sim_in(meeting, pes, options)
 }
 
 /// The GPUs of this process's PEs.
-fn gpus(pes: usize) -> Vec<tandem_cuda::Found> {
+fn own_gpus(pes: usize) -> Vec<tandem_cuda::Found> {
     let all: Vec<_> = tandem_cuda::probe().unwrap().into_iter().filter(|gpu| gpu.usable.is_ok()).collect();
     let list = std::env::var(PES).unwrap();
     let first: usize = list.split(',').take(rank()).map(|pes| pes.parse::<usize>().unwrap()).sum();

@@ -50,7 +50,7 @@ fn start_at(host: &str, scene: &str, pes: &[usize], nodes: usize, change: impl F
     })
 }
 
-fn start(scene: &str, pes: &[usize], nodes: usize) -> Cast {
+pub(super) fn start(scene: &str, pes: &[usize], nodes: usize) -> Cast {
     start_at("127.0.0.1", scene, pes, nodes, |_, _| {})
 }
 
@@ -388,6 +388,7 @@ fn a_wait_in_vain() {
     let found = fault(queue.synchronize().unwrap_err());
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!((found.kind, found.waiter, found.peer, found.wanted), (FaultKind::Wait, 2, Some(0), 5), "{found}");
+    assert!(found.place.contains("byte 8 of the 24 bytes"), "{found}");
     assert_eq!(fault(team.check().unwrap_err()), found);
     // Nobody ends before all have seen it.
     std::thread::sleep(Duration::from_millis(500));

@@ -45,7 +45,7 @@ class OutOfMemoryError(Error, MemoryError):
 class FaultError(Error):
     """PE `pe` waited in vain for PE `peer` (None where nobody was named), or accessed memory past an end.
 
-    `kind` is "wait", "barrier", "bounds", "command", "copy", "process", "collective" or "overlap", `place` the word or the
+    `kind` is "wait", "barrier", "bounds", "command", "copy", "process", "collective", "overlap" or "apart", `place` the word or the
     bytes, and `process` the one that has the peer, in a world of several. The team is unusable from then on; the process and other worlds go on.
     """
 

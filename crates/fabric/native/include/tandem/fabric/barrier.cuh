@@ -37,7 +37,7 @@ template <class Group = Thread> TANDEM_FABRIC_FN bool barrier(const tandem_team&
     // All have read the count, and the writes of all come before each one's release.
     group.sync();
     if (group.rank() == 0) detail::store<Order::relaxed>(count, round);
-    return group.all(detail::meet(team, round, group));
+    return group.all(detail::reaches_all(team) && detail::meet(team, round, group));
 }
 
 #if defined(__CUDACC__)

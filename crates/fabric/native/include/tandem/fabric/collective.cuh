@@ -92,7 +92,7 @@ template <class Group> TANDEM_FABRIC_FN uint64_t begin_round(const tandem_team& 
         // Three accesses that do not wait for each other.
         const uint64_t begun = fetch<Add, Order::relaxed>(&mine->collectives, uint64_t(1));
         const uint64_t left = load<Order::relaxed>(&mine->collectives_left);
-        if (is_poisoned(team)) {
+        if (is_poisoned(team) || !reaches_all(team)) {
             round = 0;
         } else if (begun == left) {
             round = begun + 1;

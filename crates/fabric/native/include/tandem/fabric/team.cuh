@@ -89,10 +89,26 @@ TANDEM_FABRIC_RARE uint64_t registered(const tandem_team& team, uint64_t at, uin
     return 0;
 }
 
+/// Whether this PE has no link to `pe`, one of the team's.
+TANDEM_FABRIC_FN bool is_apart(const tandem_team& team, uint32_t pe) { return (team.apart >> (pe & 31u) & 1u) != 0; }
+
+/// Whether all PEs of the team are reached: else the first that is not is a fault. For what is done with all of them.
+TANDEM_FABRIC_FN bool reaches_all(const tandem_team& team) {
+    if (__builtin_expect(team.apart == 0, 1)) return true;
+    uint32_t pe = 0;
+    while (!is_apart(team, pe)) pe++;
+    report(team, TANDEM_FAULT_APART, pe, team.own + team.state, 0, 0);
+    return false;
+}
+
 /// What `reach` does where memory is not in the window, or not there at all.
 TANDEM_FABRIC_RARE uint64_t reach_outside(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
     const uint64_t offset = at - team.own;
     const bool inside = pe < team.size && offset < team.window;
+    if (pe < team.size && is_apart(team, pe)) {
+        report(team, TANDEM_FAULT_APART, pe, inside ? window_of(team, pe) + offset : at, 0, bytes);
+        return 0;
+    }
     if (pe < team.size && !inside) {
         const uint64_t there = registered(team, at, bytes, pe);
         if (there != 0) return there;
@@ -110,11 +126,11 @@ TANDEM_FABRIC_FN bool leaves(const tandem_team& team, uint64_t offset, uint64_t 
 }
 
 /// The address at `pe` of `bytes` bytes that this PE has at `at`. 0, and a fault, where there are none: memory that is
-/// not symmetric, a PE that the team does not have, and with TANDEM_FABRIC_CHECKS also a range that leaves its allocation
+/// not symmetric, a PE that the team does not have or this one does not reach, and with TANDEM_FABRIC_CHECKS also a range that leaves its allocation
 /// or its region.
 TANDEM_FABRIC_FN uint64_t reach(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
     const uint64_t offset = at - team.own;
-    bool inside = (pe < team.size) & (offset < team.window);
+    bool inside = (pe < team.size) & (offset < team.window) & !is_apart(team, pe);
     if (CHECKS) inside = inside && !leaves(team, offset, bytes);
     // This is on the way of every message: short, and without a jump.
     if (__builtin_expect(inside, 1)) return window_of(team, pe) + offset;
@@ -128,7 +144,7 @@ template <class T> TANDEM_FABRIC_FN T* reach(const tandem_team& team, const T* a
 }  // namespace detail
 
 /// Where `pe` has what this PE has at `at`: an address for ordinary reads and writes. Null for memory that is not
-/// symmetric or a PE that the team does not have.
+/// symmetric or a PE that the team does not have, or this one does not reach.
 template <class T> TANDEM_FABRIC_FN T* remote_ptr(const tandem_team& team, T* at, uint32_t pe) {
     return const_cast<T*>(detail::reach(team, at, 1, pe));
 }
