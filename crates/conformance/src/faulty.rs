@@ -160,12 +160,14 @@ faults! {
         SumcheckSums,
         /// A table of one element has a round.
         SumcheckShort,
-        /// Binding tables changes a bit of the last row.
+        /// Binding tables changes a bit of the last element.
         SumcheckBind,
-        /// Binding rows changes a bit of the last row.
+        /// Binding columns changes a bit of the last live element.
         SumcheckFold,
-        /// It gives wrong values, of more than four rows.
+        /// It gives wrong values, of more than four elements of each column.
         SumcheckFoldValues,
+        /// What is taken comes in the wrong order.
+        SumcheckTake,
     }
     gather {
         /// `gather` changes a bit of the last element.

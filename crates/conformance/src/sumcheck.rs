@@ -38,12 +38,9 @@ fn defined<F: SumcheckField>(tables: &Bound<F>, bound: &[F::Extension]) -> Round
     values
 }
 
-/// Rows of tables whose first variables are bound, by the definition.
-fn rows<F: SumcheckField>(tables: &Bound<F>, bound: &[F::Extension]) -> Vec<F::Challenge> {
-    let tables: Bound<F> = tables.iter().map(|table| naive::multilinear_bound(table, bound)).collect();
-    (0..tables[0].len())
-        .flat_map(|i| tables.iter().map(move |table| F::challenge(table[i])).collect::<Vec<_>>())
-        .collect()
+/// Columns of tables whose first variables are bound, by the definition.
+fn columns<F: SumcheckField>(tables: &Bound<F>, bound: &[F::Extension]) -> Vec<F::Challenge> {
+    tables.iter().flat_map(|table| naive::multilinear_bound(table, bound)).map(F::challenge).collect()
 }
 
 /// Challenges that depend on all that the prover has said, as a transcript's do.
@@ -118,12 +115,15 @@ impl<B: Backend> Suite<'_, B> {
         if n >= 4 {
             let (mut bound, values) = self.backend.sumcheck_bind(&bufs, F::challenge(at[0]))?;
             self.that(values.wait()? == defined::<F>(&tables, &at[..1]), what(1))?;
-            self.holds(&bound, &rows::<F>(&tables, &at[..1]), format_args!("rows of {}", what(1)))?;
+            self.holds(&bound, &columns::<F>(&tables, &at[..1]), format_args!("columns of {}", what(1)))?;
             for round in 2..at.len() {
                 let r = F::challenge(at[round - 1]);
-                let values = Sumcheck::<F>::sumcheck_fold(self.backend, &mut bound, count, r)?;
+                let live = n >> (round - 1);
+                let values = Sumcheck::<F>::sumcheck_fold(self.backend, &mut bound, count, live, r)?;
                 self.that(values.wait()? == defined::<F>(&tables, &at[..round]), what(round))?;
-                self.holds(&bound, &rows::<F>(&tables, &at[..round]), format_args!("rows of {}", what(round)))?;
+                let taken = Sumcheck::<F>::sumcheck_take(self.backend, &bound, count, live / 2)?.wait()?;
+                let expected = columns::<F>(&tables, &at[..round]);
+                self.that(taken == expected, format_args!("columns of {}", what(round)))?;
             }
         }
         for (buf, wire) in bufs.iter().zip(&wire) {
@@ -217,18 +217,22 @@ impl<B: Backend> Suite<'_, B> {
             self.refused(self.backend.sumcheck_sums(&[&four, &other]), "tables on two lanes")?;
             self.refused(self.backend.sumcheck_bind(&[&four, &other], one), "tables on two lanes that are bound")?;
         }
-        for (tables, len) in [(0, 16), (5, 20), (1, 0), (1, 2), (1, 6), (3, 16), (3, 18), (4, 8)] {
-            let mut rows = self.backend.alloc::<F::Challenge>(Lane(0), len)?;
-            let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, tables, one);
-            self.refused(refused, format_args!("rows of {tables} elements of a buffer of {len}"))?;
-            self.that(
-                tandem_ops::Buffer::len(&rows) == len,
-                format_args!("the length of a buffer of {len} that was refused"),
-            )?;
+        let mut columns = self.backend.alloc::<F::Challenge>(Lane(0), 16)?;
+        for (tables, count) in
+            [(0, 4), (5, 4), (1, 0), (1, 3), (1, 6), (1, 32), (2, 16), (3, 4), (4, 8), (4, usize::MAX / 2 + 1)]
+        {
+            let what = format!("{count} elements of each of {tables} columns of a buffer of 16");
+            let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut columns, tables, count, one);
+            self.refused(refused, format_args!("to bind {what}"))?;
+            let refused = Sumcheck::<F>::sumcheck_take(self.backend, &columns, tables, count);
+            self.refused(refused, format_args!("to take {what}"))?;
         }
-        let mut rows = self.backend.alloc::<F::Challenge>(Lane(0), 16)?;
-        let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut rows, 2, above);
-        self.refused(refused, "rows bound to what is no challenge")?;
+        for count in [1, 2] {
+            let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut columns, 2, count, one);
+            self.refused(refused, format_args!("to bind {count} elements"))?;
+        }
+        let refused = Sumcheck::<F>::sumcheck_fold(self.backend, &mut columns, 2, 8, above);
+        self.refused(refused, "columns bound to what is no challenge")?;
         let eight = buf(8, 0)?;
         let alike: &[&_] = &[&four];
         let none: &[&[&B::Buf<F::Element>]] = &[];

@@ -718,22 +718,26 @@ pub const TANDEM_SUMCHECK_VALUES: i32 = 5;
 /// All values of the first round, of tables of n elements, at least 2.
 pub const TANDEM_SUMCHECK_SUMS: i32 = 0;
 
-/// `rows` become the n / 2 rows of tables of n elements, at least 4, whose first variable is bound to r.
+/// The columns become n / 2 numbers each: tables of n elements, at least 4, whose first variable is bound to r.
 pub const TANDEM_SUMCHECK_BIND: i32 = 1;
 
-/// The first n rows, at least 4, become n / 2 that are bound to r, in place.
+/// The first n numbers of each column, at least 4, become n / 2 that are bound to r, in place.
 pub const TANDEM_SUMCHECK_FOLD: i32 = 2;
 
+/// `values` gets the first n numbers of each column, one column behind the other, and nothing is bound.
+pub const TANDEM_SUMCHECK_TAKE: i32 = 3;
+
 /// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
-/// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
-/// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
-/// as are those behind the number of tables. `told` gets a 1 behind them. Both may be page-locked memory of the host. `done` is a word in the
-/// device's memory for launches of one stream: it is zero before and after.
+/// table is a scalar's four, of Goldilocks one; a number of a column, a value and r are four, of Goldilocks two, those of its extension.
+/// Each table has a column: that of table j begins at number j * `stride` of `columns`. `values` gets TANDEM_SUMCHECK_VALUES numbers, but for TANDEM_SUMCHECK_TAKE; but
+/// for TANDEM_SUMCHECK_SUMS that in place 1 is zero, as are those behind the number of tables. `told` gets a 1 behind them. Both may be
+/// page-locked memory of the host. `done` is a word in the device's memory for launches of one stream: it is zero before and after.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_sumcheck_args {
     pub table: [*const u64; 4],
-    pub rows: *mut u64,
+    pub columns: *mut u64,
+    pub stride: u64,
     pub values: *mut u64,
     pub done: *mut u32,
     pub told: *mut u32,
@@ -1447,14 +1451,15 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_sumcheck_args>() == 112);
+    assert!(size_of::<tandem_sumcheck_args>() == 120);
     assert!(core::mem::offset_of!(tandem_sumcheck_args, table) == 0);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, rows) == 32);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, values) == 40);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, done) == 48);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, told) == 56);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 64);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 96);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 104);
-    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 108);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, columns) == 32);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, stride) == 40);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, values) == 48);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, done) == 56);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, told) == 64);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, r) == 72);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, n) == 104);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, tables) == 112);
+    assert!(core::mem::offset_of!(tandem_sumcheck_args, op) == 116);
 };

@@ -36,9 +36,9 @@ impl Cases {
         values.into_iter().for_each(|x| self.bytes.extend(bytemuck::bytes_of(&x)));
     }
 
-    /// Rows of these tables.
-    fn rows<F: SumcheckField>(&mut self, tables: &[Vec<F::Extension>]) {
-        (0..tables[0].len()).for_each(|i| self.add(tables.iter().map(|table| F::challenge(table[i]))));
+    /// Columns of these tables.
+    fn columns<F: SumcheckField>(&mut self, tables: &[Vec<F::Extension>]) {
+        self.add(tables.iter().flatten().map(|&x| F::challenge(x)));
     }
 
     fn values<F: SumcheckField>(&mut self, tables: &[Vec<F::Extension>], bound: &[F::Extension], with_one: bool) {
@@ -67,15 +67,15 @@ impl Cases {
                 let bound: Vec<_> = lifted.iter().map(|table| naive::multilinear_bound(table, &[r])).collect();
                 self.head::<F>(BIND, count, n, r);
                 self.add(wire());
-                self.rows::<F>(&bound);
+                self.columns::<F>(&bound);
                 self.values::<F>(&lifted, &[r], false);
                 // What comes out is all over the challenges' field.
                 if n >= 8 {
                     let next = F::Extension::rand(rng);
                     let folded: Vec<_> = bound.iter().map(|table| naive::multilinear_bound(table, &[next])).collect();
                     self.head::<F>(FOLD, count, n / 2, next);
-                    self.rows::<F>(&bound);
-                    self.rows::<F>(&folded);
+                    self.columns::<F>(&bound);
+                    self.columns::<F>(&folded);
                     self.values::<F>(&bound, &[next], false);
                 }
             }

@@ -27,15 +27,29 @@ impl<F: SumcheckField, L: Sumcheck<F>, R: Sumcheck<F>> Sumcheck<F> for Dual<L, R
 
     fn sumcheck_fold(
         &self,
-        rows: &mut Self::Buf<F::Challenge>,
+        columns: &mut Self::Buf<F::Challenge>,
         tables: usize,
+        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        let left = Sumcheck::<F>::sumcheck_fold(&self.left, &mut rows.0, tables, r).and_then(Pending::wait);
-        let right = Sumcheck::<F>::sumcheck_fold(&self.right, &mut rows.1, tables, r).and_then(Pending::wait);
+        let (left, right) = (&mut columns.0, &mut columns.1);
+        let left = Sumcheck::<F>::sumcheck_fold(&self.left, left, tables, count, r).and_then(Pending::wait);
+        let right = Sumcheck::<F>::sumcheck_fold(&self.right, right, tables, count, r).and_then(Pending::wait);
         let values = self.same_result(OP, left, right)?;
-        self.compare(OP, rows)?;
+        // What is behind the live elements is undefined.
+        Sumcheck::<F>::sumcheck_take(self, columns, tables, count / 2)?.wait()?;
         Ok(Pending::ready(values))
+    }
+
+    fn sumcheck_take(
+        &self,
+        columns: &Self::Buf<F::Challenge>,
+        tables: usize,
+        count: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>> {
+        let left = Sumcheck::<F>::sumcheck_take(&self.left, &columns.0, tables, count).and_then(Pending::wait);
+        let right = Sumcheck::<F>::sumcheck_take(&self.right, &columns.1, tables, count).and_then(Pending::wait);
+        self.same_result("sumcheck_take", left, right).map(Pending::ready)
     }
 }

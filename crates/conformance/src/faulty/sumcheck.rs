@@ -24,17 +24,33 @@ impl<F: SumcheckField> Sumcheck<F> for Faulty {
     }
     fn sumcheck_fold(
         &self,
-        rows: &mut cpu::Buf<F::Challenge>,
+        columns: &mut cpu::Buf<F::Challenge>,
         tables: usize,
+        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
-        let count = rows.as_slice().len() / tables.max(1);
-        let values = Sumcheck::<F>::sumcheck_fold(&self.cpu, rows, tables, r)?;
+        let values = Sumcheck::<F>::sumcheck_fold(&self.cpu, columns, tables, count, r)?;
         if self.fault == Fault::SumcheckFold {
-            let last = rows.as_slice().len() - 1;
-            let wrong = changed(rows.as_slice()[last]);
-            self.cpu.write(rows, last, &[wrong])?;
+            // The last live element of the last column.
+            let last = columns.as_slice().len() / tables * (tables - 1) + count / 2 - 1;
+            let wrong = changed(columns.as_slice()[last]);
+            self.cpu.write(columns, last, &[wrong])?;
         }
         Ok(if self.fault == Fault::SumcheckFoldValues && count > 4 { values.map(changed) } else { values })
+    }
+    fn sumcheck_take(
+        &self,
+        columns: &cpu::Buf<F::Challenge>,
+        tables: usize,
+        count: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>> {
+        let taken = Sumcheck::<F>::sumcheck_take(&self.cpu, columns, tables, count)?;
+        let is_wrong = self.fault == Fault::SumcheckTake && count > 1;
+        Ok(taken.map(move |mut taken| {
+            if is_wrong {
+                taken.reverse();
+            }
+            taken
+        }))
     }
 }

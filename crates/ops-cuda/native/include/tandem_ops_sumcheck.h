@@ -18,19 +18,22 @@ extern "C" {
 
 /// All values of the first round, of tables of n elements, at least 2.
 #define TANDEM_SUMCHECK_SUMS 0
-/// `rows` become the n / 2 rows of tables of n elements, at least 4, whose first variable is bound to r.
+/// The columns become n / 2 numbers each: tables of n elements, at least 4, whose first variable is bound to r.
 #define TANDEM_SUMCHECK_BIND 1
-/// The first n rows, at least 4, become n / 2 that are bound to r, in place.
+/// The first n numbers of each column, at least 4, become n / 2 that are bound to r, in place.
 #define TANDEM_SUMCHECK_FOLD 2
+/// `values` gets the first n numbers of each column, one column behind the other, and nothing is bound.
+#define TANDEM_SUMCHECK_TAKE 3
 
 /// A round (native/src/sumcheck/sumcheck.cuh) over 1 to TANDEM_SUMCHECK_TABLES tables, n a power of two. Memory is in words: an element of a
-/// table is a scalar's four, of Goldilocks one; a number of a row, a value and r are four, of Goldilocks two, those of its extension.
-/// A row has a number of each table. `values` gets TANDEM_SUMCHECK_VALUES of them; but for TANDEM_SUMCHECK_SUMS that in place 1 is zero,
-/// as are those behind the number of tables. `told` gets a 1 behind them. Both may be page-locked memory of the host. `done` is a word in the
-/// device's memory for launches of one stream: it is zero before and after.
+/// table is a scalar's four, of Goldilocks one; a number of a column, a value and r are four, of Goldilocks two, those of its extension.
+/// Each table has a column: that of table j begins at number j * `stride` of `columns`. `values` gets TANDEM_SUMCHECK_VALUES numbers, but for TANDEM_SUMCHECK_TAKE; but
+/// for TANDEM_SUMCHECK_SUMS that in place 1 is zero, as are those behind the number of tables. `told` gets a 1 behind them. Both may be
+/// page-locked memory of the host. `done` is a word in the device's memory for launches of one stream: it is zero before and after.
 typedef struct tandem_sumcheck_args {
     const uint64_t* table[4];
-    uint64_t* rows;
+    uint64_t* columns;
+    uint64_t stride;
     uint64_t* values;
     uint32_t* done;
     uint32_t* told;

@@ -349,13 +349,14 @@ static_assert(offsetof(tandem_sort_cuts_args, runs) == 208, "tandem_sort_cuts_ar
 static_assert(offsetof(tandem_sort_cuts_args, key_bytes) == 212, "tandem_sort_cuts_args.key_bytes");
 static_assert(offsetof(tandem_sort_cuts_args, descending) == 216, "tandem_sort_cuts_args.descending");
 
-static_assert(sizeof(tandem_sumcheck_args) == 112, "size of tandem_sumcheck_args");
+static_assert(sizeof(tandem_sumcheck_args) == 120, "size of tandem_sumcheck_args");
 static_assert(offsetof(tandem_sumcheck_args, table) == 0, "tandem_sumcheck_args.table");
-static_assert(offsetof(tandem_sumcheck_args, rows) == 32, "tandem_sumcheck_args.rows");
-static_assert(offsetof(tandem_sumcheck_args, values) == 40, "tandem_sumcheck_args.values");
-static_assert(offsetof(tandem_sumcheck_args, done) == 48, "tandem_sumcheck_args.done");
-static_assert(offsetof(tandem_sumcheck_args, told) == 56, "tandem_sumcheck_args.told");
-static_assert(offsetof(tandem_sumcheck_args, r) == 64, "tandem_sumcheck_args.r");
-static_assert(offsetof(tandem_sumcheck_args, n) == 96, "tandem_sumcheck_args.n");
-static_assert(offsetof(tandem_sumcheck_args, tables) == 104, "tandem_sumcheck_args.tables");
-static_assert(offsetof(tandem_sumcheck_args, op) == 108, "tandem_sumcheck_args.op");
+static_assert(offsetof(tandem_sumcheck_args, columns) == 32, "tandem_sumcheck_args.columns");
+static_assert(offsetof(tandem_sumcheck_args, stride) == 40, "tandem_sumcheck_args.stride");
+static_assert(offsetof(tandem_sumcheck_args, values) == 48, "tandem_sumcheck_args.values");
+static_assert(offsetof(tandem_sumcheck_args, done) == 56, "tandem_sumcheck_args.done");
+static_assert(offsetof(tandem_sumcheck_args, told) == 64, "tandem_sumcheck_args.told");
+static_assert(offsetof(tandem_sumcheck_args, r) == 72, "tandem_sumcheck_args.r");
+static_assert(offsetof(tandem_sumcheck_args, n) == 104, "tandem_sumcheck_args.n");
+static_assert(offsetof(tandem_sumcheck_args, tables) == 112, "tandem_sumcheck_args.tables");
+static_assert(offsetof(tandem_sumcheck_args, op) == 116, "tandem_sumcheck_args.op");

@@ -2,7 +2,7 @@
 // tests/host_sumcheck.rs makes by the definitions.
 //
 // usage: sumcheck FILE. The file is a sequence of cases: field (0 BN254, 1 BLS12-381, 2 Goldilocks), operation, tables, n, as uint64_t; then
-// the challenge, the tables one by one or the rows, the rows that they become but for TANDEM_SUMCHECK_SUMS, and TANDEM_SUMCHECK_VALUES values.
+// the challenge, the tables or columns one by one, the columns that they become but for TANDEM_SUMCHECK_SUMS, and TANDEM_SUMCHECK_VALUES values.
 // Prints how many cases there were; exits with 1 on the first mismatch, 2 if the file ends early or has what is not known.
 #include <cstdio>
 #include <cstdlib>
@@ -41,14 +41,14 @@ template <class S, class V> static bool has_values(const V& sums) {
 
 /// Binds all that threads have to bind, and has what they add up.
 template <class S, int D, class From>
-static Sums<typename S::Ext, D, false> bind_all(const From& from, typename S::Ext* rows, typename S::Ext r) {
+static Sums<typename S::Ext, D, false> bind_all(const From& from, const Columns<S, D>& columns, typename S::Ext r) {
     using Ext = typename S::Ext;
     const uint64_t count = pairs(TANDEM_SUMCHECK_FOLD, from.n);
     if constexpr (IS_SHARED<S, D>) {
         HalfTotals<Ext> totals[2] = {HalfTotals<Ext>::zero(), HalfTotals<Ext>::zero()};
         for (uint64_t i = 0; i < count; i++) {
             Half<Ext> half[2];
-            for (int k = 0; k < 2; k++) half[k] = bind_half<S>(from, rows, r, i, k);
+            for (int k = 0; k < 2; k++) half[k] = bind_half<S>(from, columns, r, i, k);
             for (int k = 0; k < 2; k++) totals[k].add(half[k].mine, half[1 - k].others);
         }
         // Blocks add what their threads have.
@@ -58,7 +58,7 @@ static Sums<typename S::Ext, D, false> bind_all(const From& from, typename S::Ex
         return sums;
     } else {
         auto totals = Totals<Ext, D, false>::zero();
-        for (uint64_t i = 0; i < count; i++) bind_rows<S, D>(from, rows, r, i, totals);
+        for (uint64_t i = 0; i < count; i++) bind_pair(from, columns, r, i, totals);
         return totals.sums();
     }
 }
@@ -68,10 +68,15 @@ template <class S, int D> static bool right(const Head& head) {
     using Ext = typename S::Ext;
     const Ext r = read<Ext>(1)[0];
     if (head.operation == TANDEM_SUMCHECK_FOLD) {
-        auto rows = read<Ext>(head.n * D);
-        const auto sums = bind_all<S, D>(Rows<S, D>{rows.data(), head.n}, rows.data(), r);
-        rows.resize(head.n / 2 * D);
-        const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
+        auto numbers = read<Ext>(head.n * D);
+        const Columns<S, D> columns = {numbers.data(), head.n, head.n};
+        const auto sums = bind_all<S, D>(columns, columns, r);
+        // What lives of each column.
+        std::vector<Ext> bound;
+        for (int j = 0; j < D; j++) {
+            bound.insert(bound.end(), &columns.at(0, j), &columns.at(0, j) + head.n / 2);
+        }
+        const bool is_bound = same(bound, read<Ext>(head.n / 2 * D));
         return has_values<S>(sums) && is_bound;
     }
     const auto all = read<Base>(head.n * D);
@@ -83,9 +88,10 @@ template <class S, int D> static bool right(const Head& head) {
         for (uint64_t i = 0; i < pairs(TANDEM_SUMCHECK_SUMS, head.n); i++) add_pair(tables, i, totals);
         return has_values<S>(totals.sums());
     }
-    std::vector<Ext> rows(head.n / 2 * D);
-    const auto sums = bind_all<S, D>(tables, rows.data(), r);
-    const bool is_bound = same(rows, read<Ext>(head.n / 2 * D));
+    std::vector<Ext> numbers(head.n / 2 * D);
+    const Columns<S, D> columns = {numbers.data(), head.n / 2, head.n / 2};
+    const auto sums = bind_all<S, D>(tables, columns, r);
+    const bool is_bound = same(numbers, read<Ext>(head.n / 2 * D));
     return has_values<S>(sums) && is_bound;
 }
 

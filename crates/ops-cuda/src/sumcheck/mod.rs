@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
-use tandem_ops::sumcheck::{check_challenge, check_rows, check_tables, RoundValues, SumcheckField, TABLES_MAX};
+use tandem_ops::sumcheck::{check_challenge, check_columns, check_tables, RoundValues, SumcheckField, TABLES_MAX};
 use tandem_ops::{Buffer, Error, FieldId, Lane, Pending, Result, Sumcheck, Wire};
 
 const _: () = assert!(ffi::TANDEM_SUMCHECK_TABLES as usize == TABLES_MAX);
@@ -40,20 +40,24 @@ struct Round {
     number: i32,
     tables: usize,
     n: usize,
+    /// Numbers of a column.
+    stride: usize,
 }
 
 impl Round {
-    /// Launches it; `table` and `rows` are what its number says that it reads and writes.
+    /// Launches it; `table` and `columns` are what its number says that it reads and writes. `len` numbers come to the host.
     fn launch<F: SumcheckField>(
         &self,
         ctx: &Arc<LaneCtx>,
         table: [*const u64; TABLES_MAX],
-        rows: *mut u64,
+        columns: *mut u64,
         r: F::Challenge,
-    ) -> Result<Pending<RoundValues<F>>> {
+        len: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>> {
         let mut args = ffi::tandem_sumcheck_args {
             table,
-            rows,
+            columns,
+            stride: self.stride as u64,
             values: std::ptr::null_mut(),
             done: std::ptr::null_mut(),
             told: std::ptr::null_mut(),
@@ -73,12 +77,23 @@ impl Round {
         args.done = kept.done.ptr().raw();
         let write = |values: *mut F::Challenge, told, stream| {
             (args.values, args.told) = (values.cast(), told);
-            // SAFETY: the callers have checked that tables and rows have as many elements as the arguments say, in live buffers of the lane
+            // SAFETY: the callers have checked that tables and columns have as many elements as the arguments say, in live buffers of the lane
             // whose stream this is.
             unsafe { launch(&args, kept.partial.ptr().raw().cast(), kept.partial.len(), stream) }
         };
-        // SAFETY: a round writes TABLES_MAX + 1 values, and then the word.
-        let pending = unsafe { ctx.told_by(self.op, TABLES_MAX + 1, write) }?;
+        // SAFETY: `len` numbers are what the operation writes, and then the word.
+        unsafe { ctx.told_by(self.op, len, write) }
+    }
+
+    /// As [`Round::launch`], of a round's values.
+    fn values<F: SumcheckField>(
+        &self,
+        ctx: &Arc<LaneCtx>,
+        table: [*const u64; TABLES_MAX],
+        columns: *mut u64,
+        r: F::Challenge,
+    ) -> Result<Pending<RoundValues<F>>> {
+        let pending = self.launch::<F>(ctx, table, columns, r, TABLES_MAX + 1)?;
         Ok(pending.map(|values| {
             let mut all = RoundValues::<F>::default();
             all.iter_mut().zip(values).for_each(|(to, from)| *to = from);
@@ -130,13 +145,15 @@ fn addresses<F: SumcheckField>(tables: &[&CudaBuf<F::Element>]) -> [*const u64; 
     table
 }
 
+const NO_TABLE: [*const u64; TABLES_MAX] = [std::ptr::null(); TABLES_MAX];
+
 impl<F: SumcheckField> Sumcheck<F> for Cuda {
     fn sumcheck_sums(&self, tables: &[&CudaBuf<F::Element>]) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_sums";
         let (lane, n) = check_tables(OP, &shapes::<F>(tables), 2)?;
-        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_SUMS, tables: tables.len(), n };
+        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_SUMS, tables: tables.len(), n, stride: 0 };
         let none = (std::ptr::null_mut(), F::Challenge::default());
-        round.launch::<F>(self.lane(OP, lane)?, addresses::<F>(tables), none.0, none.1)
+        round.values::<F>(self.lane(OP, lane)?, addresses::<F>(tables), none.0, none.1)
     }
 
     fn sumcheck_bind(
@@ -147,27 +164,38 @@ impl<F: SumcheckField> Sumcheck<F> for Cuda {
         const OP: &str = "sumcheck_bind";
         let (lane, n) = check_tables(OP, &shapes::<F>(tables), 4)?;
         check_challenge::<F>(OP, r)?;
-        let rows = self.uninit::<F::Challenge>(OP, lane, (n / 2).saturating_mul(tables.len()))?;
-        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_BIND, tables: tables.len(), n };
-        let to = rows.ptr().cast().raw();
-        let values = round.launch::<F>(self.lane(OP, lane)?, addresses::<F>(tables), to, r)?;
-        Ok((rows, values))
+        let columns = self.uninit::<F::Challenge>(OP, lane, (n / 2).saturating_mul(tables.len()))?;
+        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_BIND, tables: tables.len(), n, stride: n / 2 };
+        let to = columns.ptr().cast().raw();
+        let values = round.values::<F>(self.lane(OP, lane)?, addresses::<F>(tables), to, r)?;
+        Ok((columns, values))
     }
 
     fn sumcheck_fold(
         &self,
-        rows: &mut CudaBuf<F::Challenge>,
+        columns: &mut CudaBuf<F::Challenge>,
         tables: usize,
+        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        let count = check_rows(OP, rows.len(), tables)?;
+        let stride = check_columns(OP, columns.len(), tables, count, 4)?;
         check_challenge::<F>(OP, r)?;
-        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_FOLD, tables, n: count };
-        let to = rows.ptr().cast().raw();
-        let values = round.launch::<F>(self.lane(OP, rows.lane())?, [std::ptr::null(); TABLES_MAX], to, r)?;
-        rows.memory().truncate(count / 2 * tables);
-        Ok(values)
+        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_FOLD, tables, n: count, stride };
+        round.values::<F>(self.lane(OP, columns.lane())?, NO_TABLE, columns.ptr().cast().raw(), r)
+    }
+
+    fn sumcheck_take(
+        &self,
+        columns: &CudaBuf<F::Challenge>,
+        tables: usize,
+        count: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>> {
+        const OP: &str = "sumcheck_take";
+        let stride = check_columns(OP, columns.len(), tables, count, 1)?;
+        let round = Round { op: OP, number: ffi::TANDEM_SUMCHECK_TAKE, tables, n: count, stride };
+        let from = columns.ptr().cast().raw();
+        round.launch::<F>(self.lane(OP, columns.lane())?, NO_TABLE, from, F::Challenge::default(), tables * count)
     }
 }
 
@@ -200,16 +228,20 @@ mod tests {
                 let partial = &mut kept.0.as_mut().unwrap().partial;
                 partial.fill(0..partial.len(), 0x55).unwrap();
             }
-            let (rows, values) = Sumcheck::<F>::sumcheck_bind(&cuda, &tables, r).unwrap();
+            let (mut columns, values) = Sumcheck::<F>::sumcheck_bind(&cuda, &tables, r).unwrap();
             values.wait().unwrap();
             let (done, partial) = left();
             let written = partial.iter().take_while(|&&byte| byte == 0).count();
             // 2^12 pairs of rows are for more than one block, and for fewer than there are.
             assert!(written > 0 && written < partial.len() / 2, "{written} of {} bytes", partial.len());
             assert!(done == [0] && partial[written..].iter().all(|&byte| byte == 0x55));
-            let mut rows = rows;
-            Sumcheck::<F>::sumcheck_fold(&cuda, &mut rows, 3, r).unwrap().wait().unwrap();
+            Sumcheck::<F>::sumcheck_fold(&cuda, &mut columns, 3, 1 << 13, r).unwrap().wait().unwrap();
             assert!(left().1[..written].iter().all(|&byte| byte == 0));
+            // More than a block takes; the count of blocks is zero again.
+            let taken = Sumcheck::<F>::sumcheck_take(&cuda, &columns, 3, 1 << 12).unwrap().wait().unwrap();
+            let all = cuda.download(&columns).unwrap().wait().unwrap();
+            let live: Vec<_> = all.chunks_exact(1 << 13).flat_map(|column| &column[..1 << 12]).copied().collect();
+            assert!(taken == live && left().0 == [0]);
         }
         let Some(&gpu) = tandem_cuda::testing::gpus().first() else { return };
         of::<Bn254>(gpu, |i| Mont([i, 1, 2, 3]), Mont([7, 0, 0, 0]));

@@ -1,11 +1,10 @@
 //! Rounds of a sumcheck, by all threads.
 
 use super::{Buf, Cpu};
-use crate::sumcheck::{add_products, check_challenge, check_rows, check_tables, RoundValues, TABLES_MAX};
+use crate::sumcheck::{add_products, check_challenge, check_columns, check_tables, RoundValues, TABLES_MAX};
 use crate::{memory, Buffer, Lane, Pending, Result, Sumcheck, SumcheckField};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
-use zeroize::Zeroize;
 
 /// Pairs of rows that one task takes.
 const GRAIN: usize = 1 << 10;
@@ -53,18 +52,33 @@ fn sums<F: SumcheckField, const D: usize>(tables: &[&[F::Element]]) -> Sums<F::E
 fn finish<F: SumcheckField, const D: usize>(
     sums: &mut Sums<F::Extension>,
     [low, high]: [[F::Extension; D]; 2],
-    [low_row, high_row]: [&mut [F::Challenge]; 2],
+    mut store: impl FnMut(usize, [F::Challenge; 2]),
 ) {
-    for j in 0..D {
-        (low_row[j], high_row[j]) = (F::challenge(low[j]), F::challenge(high[j]));
-    }
+    (0..D).for_each(|j| store(j, [F::challenge(low[j]), F::challenge(high[j])]));
     add_products(sums, low, std::array::from_fn(|j| high[j] - low[j]), false);
 }
 
-/// Binds tables and stores rows, of which there are half as many.
+/// The D columns of `columns`, each cut to its first `count` elements.
+fn columns<T, const D: usize>(columns: &mut [T], count: usize) -> [&mut [T]; D] {
+    let stride = columns.len() / D;
+    let mut columns = columns.chunks_exact_mut(stride);
+    std::array::from_fn(|_| columns.next().map_or(&mut [][..], |column| &mut column[..count]))
+}
+
+/// Pieces of all columns at the same places: of each column one of `GRAIN` elements, or fewer at the end.
+fn pieces<P, const D: usize>(mut columns: [impl Iterator<Item = P>; D], count: usize) -> Vec<[P; D]> {
+    let piece = |column: &mut _| Iterator::next(column);
+    let pieces = (0..count.div_ceil(GRAIN)).map(|_| {
+        let of_all: Vec<P> = columns.iter_mut().filter_map(piece).collect();
+        of_all.try_into().ok()
+    });
+    pieces.map_while(|pieces| pieces).collect()
+}
+
+/// Binds tables and stores columns of half as many elements.
 fn bind<F: SumcheckField, const D: usize>(
     tables: &[&[F::Element]],
-    rows: &mut [F::Challenge],
+    to: &mut [F::Challenge],
     r: F::Extension,
 ) -> Sums<F::Extension> {
     let quarter = tables[0].len() / 4;
@@ -72,44 +86,56 @@ fn bind<F: SumcheckField, const D: usize>(
         let (low, high) = (F::value(tables[j][i]), F::value(tables[j][i + 2 * quarter]));
         F::scaled(r, high - low) + F::lift(low)
     };
-    let (low, high) = rows.split_at_mut(quarter * D);
-    let chunks = low.par_chunks_mut(GRAIN * D).zip(high.par_chunks_mut(GRAIN * D)).enumerate();
-    let chunk = |(chunk, (low, high)): (usize, (&mut [_], &mut [_]))| {
+    let halves = columns::<_, D>(to, 2 * quarter).map(|column| {
+        let (low, high) = column.split_at_mut(quarter);
+        low.chunks_mut(GRAIN).zip(high.chunks_mut(GRAIN))
+    });
+    let piece = |(piece, mut to): (usize, [(&mut [_], &mut [_]); D])| {
         let mut sums = [F::Extension::ZERO; TABLES_MAX + 1];
-        for (i, rows) in low.chunks_exact_mut(D).zip(high.chunks_exact_mut(D)).enumerate() {
-            let at = chunk * GRAIN + i;
+        for i in 0..to[0].0.len() {
+            let at = piece * GRAIN + i;
             let pair = [at, at + quarter].map(|at| std::array::from_fn(|j| bound(j, at)));
-            finish::<F, D>(&mut sums, pair, [rows.0, rows.1]);
+            finish::<F, D>(&mut sums, pair, |j, pair| [to[j].0[i], to[j].1[i]] = pair);
         }
         sums
     };
-    chunks.map(chunk).reduce(|| [F::Extension::ZERO; TABLES_MAX + 1], plus)
+    let pieces = pieces(halves, quarter);
+    pieces.into_par_iter().enumerate().map(piece).reduce(|| [F::Extension::ZERO; TABLES_MAX + 1], plus)
 }
 
-/// Binds rows in place.
-fn fold<F: SumcheckField, const D: usize>(rows: &mut [F::Challenge], r: F::Extension) -> Sums<F::Extension> {
-    let quarter = rows.len() / 4;
-    let (bound, upper) = rows.split_at_mut(2 * quarter);
-    let (low, high) = bound.split_at_mut(quarter);
-    let (above_low, above_high) = upper.split_at(quarter);
-    let written = low.par_chunks_mut(GRAIN * D).zip(high.par_chunks_mut(GRAIN * D));
-    let read = above_low.par_chunks(GRAIN * D).zip(above_high.par_chunks(GRAIN * D));
-    let chunk = |((low, high), (above_low, above_high)): ((&mut [_], &mut [_]), (&[_], &[_]))| {
+/// Binds columns in place.
+fn fold<F: SumcheckField, const D: usize>(
+    all: &mut [F::Challenge],
+    count: usize,
+    r: F::Extension,
+) -> Sums<F::Extension> {
+    let quarter = count / 4;
+    let quarters = columns::<_, D>(all, count).map(|column| {
+        let (bound, above) = column.split_at_mut(2 * quarter);
+        let (low, high) = bound.split_at_mut(quarter);
+        let (above_low, above_high) = above.split_at(quarter);
+        let written = low.chunks_mut(GRAIN).zip(high.chunks_mut(GRAIN));
+        written.zip(above_low.chunks(GRAIN).zip(above_high.chunks(GRAIN)))
+    });
+    let piece = |mut quarters: [((&mut [F::Challenge], &mut [F::Challenge]), (&[F::Challenge], &[F::Challenge]));
+                     D]| {
         let mut sums = [F::Extension::ZERO; TABLES_MAX + 1];
-        let above = above_low.chunks_exact(D).zip(above_high.chunks_exact(D));
-        for ((low, high), above) in low.chunks_exact_mut(D).zip(high.chunks_exact_mut(D)).zip(above) {
-            let bound = |row: &[F::Challenge], above: &[F::Challenge]| {
-                std::array::from_fn(|j| {
-                    let x = F::extension(row[j]);
-                    x + r * (F::extension(above[j]) - x)
-                })
+        for i in 0..quarters[0].0 .0.len() {
+            let line = |x: F::Challenge, above: F::Challenge| {
+                let x = F::extension(x);
+                x + r * (F::extension(above) - x)
             };
-            let pair = [bound(low, above.0), bound(high, above.1)];
-            finish::<F, D>(&mut sums, pair, [low, high]);
+            let low = std::array::from_fn(|j| line(quarters[j].0 .0[i], quarters[j].1 .0[i]));
+            let high = std::array::from_fn(|j| line(quarters[j].0 .1[i], quarters[j].1 .1[i]));
+            finish::<F, D>(&mut sums, [low, high], |j, pair| {
+                let to = &mut quarters[j].0;
+                [to.0[i], to.1[i]] = pair;
+            });
         }
         sums
     };
-    written.zip(read).map(chunk).reduce(|| [F::Extension::ZERO; TABLES_MAX + 1], plus)
+    let pieces = pieces(quarters, quarter);
+    pieces.into_par_iter().map(piece).reduce(|| [F::Extension::ZERO; TABLES_MAX + 1], plus)
 }
 
 fn shapes<F: SumcheckField>(tables: &[&Buf<F::Element>]) -> Vec<(Lane, usize)> {
@@ -134,23 +160,35 @@ impl<F: SumcheckField> Sumcheck<F> for Cpu {
         let tables: Vec<_> = tables.iter().map(|table| table.as_slice()).collect();
         // Of a buffer's length at the most: four tables of half their elements.
         let len = (n / 2).saturating_mul(tables.len());
-        let mut rows = self.buf(lane, memory::filled(OP, len, F::Challenge::default())?);
-        let sums = with_tables!(tables.len(), bind::<F>(&tables, &mut rows.data, r));
-        Ok((rows, ready::<F>(self, lane, sums)))
+        let mut columns = self.buf(lane, memory::filled(OP, len, F::Challenge::default())?);
+        let sums = with_tables!(tables.len(), bind::<F>(&tables, &mut columns.data, r));
+        Ok((columns, ready::<F>(self, lane, sums)))
     }
 
     fn sumcheck_fold(
         &self,
-        rows: &mut Buf<F::Challenge>,
+        columns: &mut Buf<F::Challenge>,
         tables: usize,
+        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>> {
         const OP: &str = "sumcheck_fold";
-        let half = check_rows(OP, rows.len(), tables)? / 2 * tables;
+        check_columns(OP, columns.len(), tables, count, 4)?;
         let r = check_challenge::<F>(OP, r)?;
-        let sums = with_tables!(tables, fold::<F>(&mut rows.data, r));
-        rows.data[half..].iter_mut().zeroize();
-        rows.data.truncate(half);
-        Ok(ready::<F>(self, rows.lane, sums))
+        let (lane, columns) = (columns.lane, &mut columns.data[..]);
+        Ok(ready::<F>(self, lane, with_tables!(tables, fold::<F>(columns, count, r))))
+    }
+
+    fn sumcheck_take(
+        &self,
+        columns: &Buf<F::Challenge>,
+        tables: usize,
+        count: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>> {
+        const OP: &str = "sumcheck_take";
+        let stride = check_columns(OP, columns.len(), tables, count, 1)?;
+        let mut taken = memory::reserve(OP, tables * count)?;
+        columns.as_slice().chunks_exact(stride).for_each(|column| taken.extend_from_slice(&column[..count]));
+        Ok(self.handed(columns.lane, size_of_val(&taken[..]), taken))
     }
 }

@@ -27,7 +27,7 @@ pub const TABLES_MAX: usize = 4;
 /// which takes fewer steps than the value at d. Of degree 1 there are the values at 0 and at 1. Behind place d there are zeros.
 pub type RoundValues<F> = [<F as SumcheckField>::Challenge; TABLES_MAX + 1];
 
-/// The rounds of a sumcheck over tables on one lane. Rounds begin with the highest bit, so that neighbours stay neighbours and rows can be
+/// The rounds of a sumcheck over tables on one lane. Rounds begin with the highest bit, so that neighbours stay neighbours and columns can be
 /// bound in place; and so that a lane needs no other for its rounds where elements are dealt to lanes by their lowest bits ([`prove`]).
 ///
 /// # Errors
@@ -38,8 +38,8 @@ pub trait Sumcheck<F: SumcheckField>: Backend {
     /// The first round's values, of tables of at least 2 elements.
     fn sumcheck_sums(&self, tables: &[&Self::Buf<F::Element>]) -> Result<Pending<RoundValues<F>>>;
 
-    /// Binds the first variable of tables of n elements, at least 4, to `r`: new memory of n / 2 rows, element i of each table side by side in
-    /// row i. With them come the values of the round after, but for that at 1, which is zero: it is known from what the round before claims.
+    /// Binds the first variable of tables of n elements, at least 4, to `r`: new memory of a column of n / 2 for each table, one behind the
+    /// other. With them come the values of the round after, but for that at 1, which is zero: it is known from what the round before claims.
     #[allow(clippy::type_complexity)]
     fn sumcheck_bind(
         &self,
@@ -47,14 +47,23 @@ pub trait Sumcheck<F: SumcheckField>: Backend {
         r: F::Challenge,
     ) -> Result<(Self::Buf<F::Challenge>, Pending<RoundValues<F>>)>;
 
-    /// Binds the next variable of rows of `tables` elements, at least 4, to `r`, in place: `rows` is cut to the half of them that comes out. What
-    /// it had behind them is overwritten with zeros before its memory is given back. Values as from [`Sumcheck::sumcheck_bind`].
+    /// Binds the next variable of the first `count` elements of each of `tables` columns, at least 4, to `r`, in place: the first half of them
+    /// holds what comes out, the second is undefined. Values as from [`Sumcheck::sumcheck_bind`].
     fn sumcheck_fold(
         &self,
-        rows: &mut Self::Buf<F::Challenge>,
+        columns: &mut Self::Buf<F::Challenge>,
         tables: usize,
+        count: usize,
         r: F::Challenge,
     ) -> Result<Pending<RoundValues<F>>>;
+
+    /// The first `count` elements of each of `tables` columns, one column behind the other, for the host: a power of two.
+    fn sumcheck_take(
+        &self,
+        columns: &Self::Buf<F::Challenge>,
+        tables: usize,
+        count: usize,
+    ) -> Result<Pending<Vec<F::Challenge>>>;
 }
 
 fn check_length(op: &'static str, n: usize, least: usize) -> Result<()> {
@@ -86,16 +95,16 @@ pub fn check_tables(op: &'static str, tables: &[(Lane, usize)], least: usize) ->
     Ok((lane, n))
 }
 
-/// The number of rows of `tables` elements, which can be bound, of a buffer of `len` elements.
+/// How many elements each of `tables` columns has of a buffer of `len`, of which the first `count` are wanted: a power of two, and at least `least`.
 ///
 /// # Errors
 /// [`Error::Invalid`]: see [`Sumcheck::sumcheck_fold`].
-pub fn check_rows(op: &'static str, len: usize, tables: usize) -> Result<usize> {
+pub fn check_columns(op: &'static str, len: usize, tables: usize, count: usize, least: usize) -> Result<usize> {
     check_tables_count(op, tables)?;
-    if !len.is_multiple_of(tables) {
-        return Err(Error::invalid(op, format!("a buffer of {len} elements for rows of {tables}")));
+    check_length(op, count, least)?;
+    if !len.is_multiple_of(tables) || count > len / tables {
+        return Err(Error::invalid(op, format!("{count} elements of each of {tables} columns in a buffer of {len}")));
     }
-    check_length(op, len / tables, 4)?;
     Ok(len / tables)
 }
 

@@ -73,15 +73,16 @@ pub fn prove<F: SumcheckField, B: Sumcheck<F>>(
         count /= 2;
         while on_device(count) {
             let r = rounds.next(&mut added::<F>(pending)?)?;
-            let fold = |rows| backend.sumcheck_fold(rows, tables, r);
+            let fold = |columns| backend.sumcheck_fold(columns, tables, count, r);
             pending = bound.iter_mut().map(fold).collect::<Result<_>>()?;
             count /= 2;
         }
-        let live = bound.iter().map(|rows| backend.download(rows)).collect::<Result<Vec<_>>>()?;
+        let take = |columns| backend.sumcheck_take(columns, tables, count);
+        let live = bound.iter().map(take).collect::<Result<Vec<_>>>()?;
         // Devices overwrite what they bound while the host has the last rounds.
         drop(bound);
         let r = rounds.next(&mut added::<F>(pending)?)?;
-        let place = |s: usize, i: usize| (i / tables * all + s) * tables + i % tables;
+        let place = |s: usize, i: usize| (i % count * all + s) * tables + i / count;
         let mut rows = Rows::gathered(live, (tables, count * all), place, F::extension)?;
         rows.fold(check_challenge::<F>(OP, r)?);
         rows

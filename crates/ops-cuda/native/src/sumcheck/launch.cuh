@@ -143,20 +143,21 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
 
 template <class S, int D, class From>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
-    bind_kernel(const From from, typename S::Ext* rows, const typename S::Ext r, const Outcome<S, D, false> to) {
+    bind_kernel(const From from, const Columns<S, D> columns, const typename S::Ext r, const Outcome<S, D, false> to) {
     using Ext = typename S::Ext;
     const uint64_t pairs = from.n / 4;
     if constexpr (IS_SHARED<S, D>) {
         const uint64_t stride = uint64_t(gridDim.x) * (THREADS / 2);
-        const bool second = threadIdx.x % 2;
+        // The two halves of a warp share pairs.
+        const bool second = threadIdx.x % 32 / 16;
         auto totals = HalfTotals<Ext>::zero();
         // A warp goes on as one, since its threads exchange what they have.
         for (uint64_t first = uint64_t(blockIdx.x) * (THREADS / 2) + threadIdx.x / 32 * 16; first < pairs;
              first += stride) {
-            const uint64_t i = first + threadIdx.x % 32 / 2;
+            const uint64_t i = first + threadIdx.x % 16;
             auto half = Half<Ext>::zero();
-            if (i < pairs) half = bind_half<S>(from, rows, r, i, second);
-            TANDEM_UNROLL for (auto& x : half.others) x = reduce::shuffle(x, 1);
+            if (i < pairs) half = bind_half<S>(from, columns, r, i, second);
+            TANDEM_UNROLL for (auto& x : half.others) x = reduce::shuffle(x, 16);
             totals.add(half.mine, half.others);
         }
         finish(totals.sums(second), to);
@@ -164,9 +165,26 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
         const uint64_t stride = uint64_t(gridDim.x) * THREADS;
         auto totals = Kept<Ext, D, false>::zero();
         for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < pairs; i += stride) {
-            bind_rows<S, D>(from, rows, r, i, totals);
+            bind_pair(from, columns, r, i, totals);
         }
         finish(totals.sums(), to);
+    }
+}
+
+/// Copies what lives, and tells the host when the last block has.
+template <class S, int D>
+__global__ void __launch_bounds__(THREADS)
+    take_kernel(const Columns<S, D> columns, typename S::Ext* to, uint32_t* done, uint32_t* told) {
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < columns.n; i += stride) {
+        TANDEM_UNROLL for (int j = 0; j < D; j++) to[j * columns.n + i] = columns.element(i, j);
+    }
+    // Whoever sees the word, on the host too, sees what all threads wrote.
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
+        __threadfence_system();
+        *static_cast<volatile uint32_t*>(told) = 1;
     }
 }
 
@@ -207,7 +225,6 @@ template <auto KERNEL, class... Args> int32_t start(uint64_t threads, tandem_str
 template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, void* scratch, tandem_stream stream) {
     using Base = typename S::Base;
     using Ext = typename S::Ext;
-    Ext* rows = reinterpret_cast<Ext*>(args->rows);
     Ext* values = reinterpret_cast<Ext*>(args->values);
     const uint64_t count = pairs(args->op, args->n);
     Tables<S, D> tables;
@@ -218,23 +235,30 @@ template <class S, int D> int32_t launch_of(const tandem_sumcheck_args* args, vo
         const To to = {static_cast<typename To::Value*>(scratch), args->done, values, args->told};
         return start<sums_kernel<S, D>>(count, stream, tables, to);
     }
+    const Columns<S, D> columns = {reinterpret_cast<Ext*>(args->columns), args->stride, args->n};
+    if (args->op == TANDEM_SUMCHECK_TAKE) {
+        return start<take_kernel<S, D>>(args->n, stream, columns, values, args->done, args->told);
+    }
     Ext r;
     std::memcpy(&r, args->r, sizeof r);
     using To = Outcome<S, D, false>;
     const To to = {static_cast<typename To::Value*>(scratch), args->done, values, args->told};
     const uint64_t threads = IS_SHARED<S, D> ? 2 * count : count;
     if (args->op == TANDEM_SUMCHECK_BIND) {
-        return start<bind_kernel<S, D, Tables<S, D>>>(threads, stream, tables, rows, r, to);
+        return start<bind_kernel<S, D, Tables<S, D>>>(threads, stream, tables, columns, r, to);
     }
-    return start<bind_kernel<S, D, Rows<S, D>>>(threads, stream, Rows<S, D>{rows, args->n}, rows, r, to);
+    return start<bind_kernel<S, D, Columns<S, D>>>(threads, stream, columns, columns, r, to);
 }
 
 /// Whether there is such a round. The pointers are not looked at.
 inline bool is_round(const tandem_sumcheck_args* args) {
-    if (args->op > TANDEM_SUMCHECK_FOLD) return false;
+    if (args->op > TANDEM_SUMCHECK_TAKE) return false;
     if (args->tables < 1 || args->tables > TANDEM_SUMCHECK_TABLES) return false;
     if (args->n & (args->n - 1) || args->n > uint64_t(1) << 40) return false;
-    return args->n >= (args->op == TANDEM_SUMCHECK_SUMS ? 2 : 4);
+    const uint64_t least[] = {2, 4, 4, 1};
+    if (args->n < least[args->op]) return false;
+    const uint64_t of_each = args->op == TANDEM_SUMCHECK_BIND ? args->n / 2 : args->n;
+    return args->op == TANDEM_SUMCHECK_SUMS || args->stride >= of_each;
 }
 
 /// Scratch: the values of each block, of this round or any other.
@@ -253,8 +277,8 @@ int32_t launch(const tandem_sumcheck_args* args, void* memory, size_t scratch_by
     const int32_t status = scratch<S>(args, &needed);
     if (status != TANDEM_OK) return status;
     if (!memory || scratch_bytes < needed || !args->done || !args->values || !args->told) return TANDEM_INVALID;
-    if (args->op != TANDEM_SUMCHECK_SUMS && !args->rows) return TANDEM_INVALID;
-    for (uint32_t j = 0; args->op != TANDEM_SUMCHECK_FOLD && j < args->tables; j++) {
+    if (args->op != TANDEM_SUMCHECK_SUMS && !args->columns) return TANDEM_INVALID;
+    for (uint32_t j = 0; args->op <= TANDEM_SUMCHECK_BIND && j < args->tables; j++) {
         if (!args->table[j]) return TANDEM_INVALID;
     }
     switch (args->tables) {

@@ -1,12 +1,14 @@
 #pragma once
-// Rounds of a sumcheck (crates/ops/src/sumcheck/mod.rs, docs/design/sumcheck.md): values of a round's polynomial, and tables or rows bound to
+// Rounds of a sumcheck (crates/ops/src/sumcheck/mod.rs, docs/design/sumcheck.md): values of a round's polynomial, and tables or columns bound to
 // a challenge with the values of the round after, each element read once.
 //
-//   rows before, n      low half | high half        a thread takes the rows i, i + n/4, i + n/2, i + 3n/4, and makes
-//   rows after, n / 2   low + r (high - low)        the rows i, i + n/4, a pair of the round after: it adds their product's values
+//   before, n      low half | high half        a thread takes the elements i, i + n/4, i + n/2, i + 3n/4 of each table, and makes
+//   after, n / 2   low + r (high - low)        i and i + n/4, a pair of the round after: it adds their product's values
 //
-// A thread alone reads and writes its rows, so that rows are bound in place; of four tables two threads share them. It adds products
-// unreduced; its values, those of its block, and those of all blocks are added by trees. The block that comes last adds those of all; no thread waits for another block.
+// What comes out of a table is a column, of which the first numbers live. Threads that are neighbours read and write neighbours. A thread alone
+// reads and writes its numbers, so that they are bound in place; of four tables two threads share them. It adds products unreduced; its
+// values, those of its block, and those of all blocks are added by trees. The block that comes last adds those of all; no thread waits
+// for another block.
 #include "fields.cuh"
 #include "tandem/loops.cuh"
 #include "tandem_ops.h"
@@ -123,17 +125,18 @@ template <class S, int D> struct Tables {
     }
 };
 
-/// n rows of an element of each table.
-template <class S, int D> struct Rows {
-    typename S::Ext* row;
-    uint64_t n;
-    TANDEM_HD typename S::Ext element(uint64_t i, int j) const { return row[i * D + j]; }
+/// A column of numbers for each table, `stride` apart, of which the first n live.
+template <class S, int D> struct Columns {
+    typename S::Ext* column;
+    uint64_t stride, n;
+    TANDEM_HD typename S::Ext& at(uint64_t i, int j) const { return column[j * stride + i]; }
+    TANDEM_HD typename S::Ext element(uint64_t i, int j) const { return at(i, j); }
     TANDEM_HD typename S::Ext half_element(uint64_t i, bool second, int j) const {
         return element(i, second ? 2 + j : j);
     }
 };
 
-/// Adds what rows i and i + n/2 of tables give to the first round, all of its values.
+/// Adds what the elements i and i + n/2 of tables give to the first round, all of its values.
 template <class S, int D, class To> TANDEM_HD void add_pair(const Tables<S, D>& tables, uint64_t i, To& to) {
     typename S::Base low[D], step[D];
     TANDEM_UNROLL for (int j = 0; j < D; j++) {
@@ -143,9 +146,9 @@ template <class S, int D, class To> TANDEM_HD void add_pair(const Tables<S, D>& 
     add_products(low, step, to);
 }
 
-/// Binds what becomes the rows i and i + n/4, and adds what these give to the round after, all values but that at 1.
+/// Binds what becomes i and i + n/4 of the columns, and adds what these give to the round after, all values but that at 1.
 template <class S, int D, class From, class To>
-TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i, To& to) {
+TANDEM_HD void bind_pair(const From& from, const Columns<S, D>& columns, typename S::Ext r, uint64_t i, To& to) {
     const uint64_t quarter = from.n / 4;
     typename S::Ext low[D], step[D];
     // All is read before anything is written, so that the loads are under way at once.
@@ -154,17 +157,17 @@ TANDEM_HD void bind_rows(const From& from, typename S::Ext* rows, typename S::Ex
         step[j] = S::line(r, from.element(i + quarter, j), from.element(i + 3 * quarter, j));
     }
     TANDEM_UNROLL for (int j = 0; j < D; j++) {
-        rows[i * D + j] = S::reduced(low[j]);
-        rows[(i + quarter) * D + j] = S::reduced(step[j]);
+        columns.at(i, j) = S::reduced(low[j]);
+        columns.at(i + quarter, j) = S::reduced(step[j]);
         step[j] = step[j] - low[j];
     }
     add_products(low, step, to);
 }
 
-/// Whether two threads share a pair of rows that are bound: four tables of large numbers leave no registers for what one thread would add up.
+/// Whether two threads share a pair that is bound: four tables of large numbers leave no registers for what one thread would add up.
 template <class S, int D> constexpr bool IS_SHARED = D == 4 && sizeof(typename S::Ext) > 16;
 
-/// What a thread of two that share a pair of rows of four tables has of places of the product of its two tables: of those that it adds up, and of those
+/// What a thread of two that share a pair of four tables has of places of the product of its two tables: of those that it adds up, and of those
 /// that the other one does. The first thread has the tables 0 and 1 and adds up the places 0 and 4; the second has 2 and 3, and adds up 2 and 3.
 template <class F> struct Half {
     F mine[2], others[2];
@@ -216,10 +219,10 @@ template <class F> struct HalfTotals {
     }
 };
 
-/// Binds two tables' part of what becomes the rows i and i + n/4.
+/// Binds what becomes i and i + n/4 of two tables' columns.
 template <class S, class From>
-TANDEM_HD Half<typename S::Ext> bind_half(const From& from, typename S::Ext* rows, typename S::Ext r, uint64_t i,
-                                          bool second) {
+TANDEM_HD Half<typename S::Ext> bind_half(const From& from, const Columns<S, 4>& columns, typename S::Ext r,
+                                          uint64_t i, bool second) {
     using Ext = typename S::Ext;
     const uint64_t quarter = from.n / 4;
     Ext low[2], high[2];
@@ -229,13 +232,13 @@ TANDEM_HD Half<typename S::Ext> bind_half(const From& from, typename S::Ext* row
         high[j] = S::line(r, element(1), element(3));
     }
     TANDEM_UNROLL for (int j = 0; j < 2; j++) {
-        rows[i * 4 + 2 * second + j] = low[j];
-        rows[(i + quarter) * 4 + 2 * second + j] = high[j];
+        columns.at(i, 2 * second + j) = low[j];
+        columns.at(i + quarter, 2 * second + j) = high[j];
     }
     return Half<Ext>::of(Quadratic<Ext>(low[0], high[0] - low[0], low[1], high[1] - low[1]), second);
 }
 
-/// Threads that have something to do: one a pair of rows of the round whose values are wanted.
+/// Pairs of the round whose values are wanted.
 TANDEM_HD uint64_t pairs(uint32_t op, uint64_t n) { return op == TANDEM_SUMCHECK_SUMS ? n / 2 : n / 4; }
 
 }  // namespace sumcheck
