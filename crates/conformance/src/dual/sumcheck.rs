@@ -1,6 +1,6 @@
 //! Rounds of a sumcheck on two backends.
 
-use super::{Dual, Pair};
+use super::{is_same, Dual, Pair};
 use tandem_ops::sumcheck::RoundValues;
 use tandem_ops::{Pending, Result, Sumcheck, SumcheckField};
 
@@ -48,8 +48,16 @@ impl<F: SumcheckField, L: Sumcheck<F>, R: Sumcheck<F>> Sumcheck<F> for Dual<L, R
         tables: usize,
         count: usize,
     ) -> Result<Pending<Vec<F::Challenge>>> {
+        const OP: &str = "sumcheck_take";
         let left = Sumcheck::<F>::sumcheck_take(&self.left, &columns.0, tables, count).and_then(Pending::wait);
         let right = Sumcheck::<F>::sumcheck_take(&self.right, &columns.1, tables, count).and_then(Pending::wait);
-        self.same_result("sumcheck_take", left, right).map(Pending::ready)
+        let Pair(left, right) = self.both(OP, left, right)?;
+        if left.len() != right.len() {
+            return Err(self.disagree(OP, left.len().min(right.len())));
+        }
+        match left.iter().zip(&right).position(|(l, r)| !is_same(l, r)) {
+            None => Ok(Pending::ready(left)),
+            Some(at) => Err(self.disagree(OP, at)),
+        }
     }
 }
