@@ -1,8 +1,9 @@
 #!/bin/sh
 # A service under load for a quarter of an hour, and the memory that it has: `sh bench/soak.sh [FOLDER]` with the program in FOLDER (the GPU
 # bundle). Callers submit a witness, wait for its proof and submit the next one; each proof is verified. Every ten seconds the memory of
-# the service with its workers, and what all GPUs have in use, is written to $OUT/soak.csv. Memory is flat if the most of the last third is no more than
-# a fiftieth, or 8 MiB, above the most of the second third. Rows of the jobs go to $OUT/soak.jsonl.
+# the service, that of its workers (of their own, without files), and what all GPUs have in use, is written to $OUT/soak.csv. Memory is flat if the most of the last
+# third is no more than a fiftieth, or 4 MiB, above the most of the second third. Rows of the jobs go to $OUT/soak-jobs.jsonl, one of the whole run
+# to $OUT/soak.jsonl.
 #   LOG_N    20: binary logarithm of the circuit's rows
 #   SECONDS_LONG  900
 #   CALLERS  8
@@ -13,7 +14,7 @@ here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
 mkdir -p "$out"
 out=$(realpath "$out")
-rows=$out/soak.jsonl
+rows=$out/soak-jobs.jsonl
 csv=$out/soak.csv
 made=$(mktemp -d)
 service=
@@ -30,19 +31,18 @@ program, service, zkey, witness, rows, csv = sys.argv[1:7]
 seconds, callers, jobs = (int(text) for text in sys.argv[7:10])
 
 
-def children(pid):
-    """A process and all below it."""
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        below = file.read().split()
-    return [pid] + [one for child in below for one in children(child)]
+def below(pid):
+    """All processes that it and its children have started, by any of its threads."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/children") as file:
+            found += file.read().split()
+    return found + [one for child in found for one in below(child)]
 
 
-def host_kib():
-    total = 0
-    for pid in children(service):
-        with open(f"/proc/{pid}/smaps_rollup") as file:
-            total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
-    return total
+def own_kib(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss_Anon:"))
 
 
 def gpu_mib():
@@ -72,14 +72,15 @@ samples, over = [], threading.Event()
 
 def sample():
     with open(csv, "w") as file:
-        print("seconds,host_kib,gpu_mib", file=file, flush=True)
+        print("seconds,service_kib,workers_kib,gpus_mib", file=file, flush=True)
         while not over.wait(10):
             try:
-                one = (time.monotonic() - begun, host_kib(), gpu_mib())
+                workers = sum(own_kib(pid) for pid in below(service))
+                one = (time.monotonic() - begun, own_kib(service), workers, gpu_mib())
             except (OSError, StopIteration):
                 continue  # A process came or went.
             samples.append(one)
-            print(f"{one[0]:.0f},{one[1]},{one[2]}", file=file, flush=True)
+            print(f"{one[0]:.0f},{one[1]},{one[2]},{one[3]}", file=file, flush=True)
 
 
 begun = time.monotonic()
@@ -100,14 +101,22 @@ thread.join()
 third = len(samples) // 3
 if third == 0:
     sys.exit("soak.sh: too short to compare")
-rates = [json.loads(line)["proofs_per_s"] for line in open(rows)]
+jobs_rows = [json.loads(line) for line in open(rows)] if os.path.exists(rows) else []
+rates = [row["proofs_per_s"] for row in jobs_rows]
 print(f"{len(rates)} times {jobs} jobs of {callers} callers in {samples[-1][0]:.0f} s, {failed} failed, "
       f"{min(rates, default=0):.1f} to {max(rates, default=0):.1f} proofs a second")
-for name, place, unit in [("host", 1, 1024), ("GPUs", 2, 1)]:
+grows = 0
+row = {name: jobs_rows[-1].get(name) for name in ("commit", "date", "device")} if jobs_rows else {}
+row |= {"what": "soak", "command": "sh soak.sh", "clients": callers, "jobs": jobs * len(rates), "failed": failed,
+        "log_n": int(os.environ.get("LOG_N", 20)), "seconds": round(samples[-1][0])}
+for name, place, unit in [("service", 1, 1024), ("workers", 2, 1024), ("gpus", 3, 1)]:
     first, second, last = (max(x[place] for x in samples[at:at + third]) / unit for at in (0, third, 2 * third))
-    print(f"{name}: at most {first:.0f} MiB in the first third, {second:.0f} in the second, {last:.0f} in the last")
-    if last > max(second * 1.02, second + 8):
-        failed += 1
+    row[f"{name}_mib"] = [round(most, 1) for most in (first, second, last)]
+    print(f"{name}: at most {first:.1f} MiB in the first third, {second:.1f} in the second, {last:.1f} in the last")
+    if last > max(second * 1.02, second + 4):
+        grows += 1
         print(f"{name}: memory grows")
-sys.exit(failed > 0)
+with open(os.path.join(os.path.dirname(rows), "soak.jsonl"), "a") as file:
+    print(json.dumps(row, sort_keys=True, separators=(",", ":")), file=file)
+sys.exit(failed + grows > 0)
 PYTHON
