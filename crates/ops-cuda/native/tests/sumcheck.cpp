@@ -4,6 +4,7 @@
 // usage: sumcheck FILE. The file is a sequence of cases: field (0 BN254, 1 BLS12-381, 2 Goldilocks), operation, tables, n, as uint64_t; then
 // the challenge, the tables or columns one by one, the columns that they become but for TANDEM_SUMCHECK_SUMS, and TANDEM_SUMCHECK_VALUES values.
 // Prints how many cases there were; exits with 1 on the first mismatch, 2 if the file ends early or has what is not known.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -68,13 +69,18 @@ template <class S, int D> static bool right(const Head& head) {
     using Ext = typename S::Ext;
     const Ext r = read<Ext>(1)[0];
     if (head.operation == TANDEM_SUMCHECK_FOLD) {
-        auto numbers = read<Ext>(head.n * D);
-        const Columns<S, D> columns = {numbers.data(), head.n, head.n};
+        const auto given = read<Ext>(head.n * D);
+        // Columns are longer than what lives of them, as after the first round.
+        const uint64_t stride = head.n + 3;
+        std::vector<Ext> numbers(stride * D);
+        const Columns<S, D> columns = {numbers.data(), stride, head.n};
+        for (int j = 0; j < D; j++) std::copy_n(given.begin() + j * head.n, head.n, numbers.begin() + j * stride);
         const auto sums = bind_all<S, D>(columns, columns, r);
         // What lives of each column.
         std::vector<Ext> bound;
         for (int j = 0; j < D; j++) {
-            bound.insert(bound.end(), &columns.at(0, j), &columns.at(0, j) + head.n / 2);
+            const auto column = numbers.begin() + j * stride;
+            bound.insert(bound.end(), column, column + head.n / 2);
         }
         const bool is_bound = same(bound, read<Ext>(head.n / 2 * D));
         return has_values<S>(sums) && is_bound;

@@ -221,8 +221,8 @@ template <class F> struct HalfTotals {
 
 /// Binds what becomes i and i + n/4 of two tables' columns.
 template <class S, class From>
-TANDEM_HD Half<typename S::Ext> bind_half(const From& from, const Columns<S, 4>& columns, typename S::Ext r,
-                                          uint64_t i, bool second) {
+TANDEM_HD Half<typename S::Ext> bind_half(const From& from, const Columns<S, 4>& columns, typename S::Ext r, uint64_t i,
+                                          bool second) {
     using Ext = typename S::Ext;
     const uint64_t quarter = from.n / 4;
     Ext low[2], high[2];
