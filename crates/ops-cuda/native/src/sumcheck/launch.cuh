@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/// Devices that facts are kept of: to ask the runtime again takes a share of a round of few rows.
+/// Devices that facts are kept of: to ask the runtime again takes a share of a short round.
 constexpr int DEVICES = 64;
 
 inline cudaError_t multiprocessors(int* device, int* count) {
