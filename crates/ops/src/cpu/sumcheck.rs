@@ -103,6 +103,9 @@ fn bind<F: SumcheckField, const D: usize>(
     pieces.into_par_iter().enumerate().map(piece).reduce(|| [F::Extension::ZERO; TABLES_MAX + 1], plus)
 }
 
+/// A piece of each quarter of a column: the first two become what is bound, the other two are only read.
+type Quarters<'a, T> = ((&'a mut [T], &'a mut [T]), (&'a [T], &'a [T]));
+
 /// Binds columns in place.
 fn fold<F: SumcheckField, const D: usize>(
     all: &mut [F::Challenge],
@@ -117,8 +120,7 @@ fn fold<F: SumcheckField, const D: usize>(
         let written = low.chunks_mut(GRAIN).zip(high.chunks_mut(GRAIN));
         written.zip(above_low.chunks(GRAIN).zip(above_high.chunks(GRAIN)))
     });
-    let piece = |mut quarters: [((&mut [F::Challenge], &mut [F::Challenge]), (&[F::Challenge], &[F::Challenge]));
-                     D]| {
+    let piece = |mut quarters: [Quarters<'_, F::Challenge>; D]| {
         let mut sums = [F::Extension::ZERO; TABLES_MAX + 1];
         for i in 0..quarters[0].0 .0.len() {
             let line = |x: F::Challenge, above: F::Challenge| {
