@@ -276,7 +276,7 @@ pub(super) fn drill(scene: &str) -> String {
 }
 
 pub(super) fn drill_of(mut cast: Cast) -> String {
-    cast.succeed([0, 2]);
+    cast.succeed((0..cast.0.len()).filter(|&rank| rank != VICTIM));
     let mut victim = cast.0[VICTIM].take().unwrap();
     let state = std::fs::read_to_string(format!("/proc/{}/stat", victim.id())).unwrap_or_default();
     let _ = victim.kill();

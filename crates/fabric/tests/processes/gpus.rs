@@ -1,10 +1,10 @@
 //! GPUs of several nodes: each process is a node with one GPU, and NVSHMEM carries what queues and the host do with the others. Here they are of
 //! one host. Where TANDEM_TEST_NODES is set (scripts/gpu-nvshmem.sh); else these are skipped.
 
-use super::drills::{fault, hasty, patient, stop, strike, SOON, VICTIM};
+use super::drills::{drill_of, fault, hasty, patient, stop, strike, SOON, VICTIM};
 use super::nodes::start;
 use super::suite::numbers;
-use super::{has_gpu, meet, rank, text, try_open, Cast, Scene};
+use super::{has_gpu, meet, rank, try_open, Scene};
 use rustix::process::Signal as Blow;
 use std::time::{Duration, Instant};
 use tandem_fabric::kernels::{self, Scope, Transfer};
@@ -390,13 +390,7 @@ fn stops(is_barrier: bool) {
 
 /// Plays a scene in which the second process does not end well, and says how it ended.
 fn drill(scene: &str, pes: usize) -> String {
-    let mut cast: Cast = start(scene, &vec![1; pes], pes);
-    cast.succeed((0..pes).filter(|&rank| rank != VICTIM));
-    let mut victim = cast.0[VICTIM].take().unwrap();
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", victim.id())).unwrap_or_default();
-    let _ = victim.kill();
-    let state = state.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?');
-    format!("{state} {}", text(&victim.wait_with_output().unwrap()))
+    drill_of(start(scene, &vec![1; pes], pes))
 }
 
 #[test]
@@ -458,7 +452,7 @@ fn parts_go_on() {
     if gpus() >= 3 {
         start("a wait in vain", &[1, 1, 1], 3).succeed(0..3);
         start("leaves its node", &[1, 1, 1], 3).succeed(0..3);
-        let end = super::drills::drill_of(start("killed in a put between nodes", &[1, 1, 1], 3));
+        let end = drill_of(start("killed in a put between nodes", &[1, 1, 1], 3));
         assert!(end.contains("signal: 9"), "{end}");
     }
 }
